@@ -59,7 +59,6 @@ class Compared(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """How far the score is from what people say: 0 to 1."""
         return abs(self.pair.score - float(self.pair.liked))
 
     @property

@@ -105,8 +105,6 @@ class IndexChange(Reading):
             held = [self._names[each].row for each in wanted if each in self._names]
             self._signals.load([*found, *map(session_subject, held)])
 
-    # --- traces ---
-
     def take_trace(self, seen: ListedTrace, position: Position) -> None:
         """Keep a trace; an older revision, or the same record again, changes nothing."""
         header = seen.trace
@@ -132,8 +130,6 @@ class IndexChange(Reading):
         held = self._find(seen.service, seen.session_id)
         if held is not None and position.offset > held.after.newest:
             held.after.closed, held.after.newest = seen.closed, position.offset
-
-    # --- signals ---
 
     def take_signals(
         self,
@@ -179,8 +175,6 @@ class IndexChange(Reading):
                 note_scores(session.after, subject, header, json)
             kept.append(entry)
         return kept
-
-    # --- the end ---
 
     def trim(self, max_traces: int) -> tuple[int, int]:
         """Forget the oldest traces of touched sessions that hold too many; (traces, signals) gone."""
@@ -243,8 +237,6 @@ class IndexChange(Reading):
         self.connection.executemany("DELETE FROM sessions WHERE id = ?", [(row,) for row in rows])
         self._agents.write()
         return len(rows), traces, signals
-
-    # --- within ---
 
     def _is_in(self, row: TraceRow, header: TraceHeader) -> bool:
         held, named = self._held(row.session), (header.service, header.session_id)

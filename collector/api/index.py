@@ -160,8 +160,6 @@ class Index:
     def close(self) -> None:
         self.file.close()
 
-    # --- within ---
-
     def _take(self, records: Sequence[Record], take: _Take) -> IndexResult:
         taken = IndexResult()
         for chunk in _chunks(records, self._size // _CHUNK):

@@ -165,7 +165,6 @@ class Query:
             )
 
     def externals(self) -> list[dict[str, Any]]:
-        """The external evaluators; as `Reading.externals`."""
         with self._index.reading() as reading:
             return reading.externals()
 

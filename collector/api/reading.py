@@ -184,7 +184,6 @@ class Reading:
             yield from self.signals_of(trace_subject(row))
 
     def feedback_of_trace(self, trace_id: str) -> list[Feedback]:
-        """What was said of a trace, the latest first."""
         return self._feedback("trace_id = ?", trace_id)
 
     def feedback_of_session(self, row: int, entry: SessionEntry) -> list[Feedback]:

@@ -200,10 +200,7 @@ class Assembler(Consumer):
         oldest = min((each.closed_at for each in closings), default=None)
         return Lag(sum(len(each.offsets) for each in closings), oldest)
 
-    # --- the steps of the loop -----------------------------------------------------------------------------------
-
     async def wait_for_capacity(self) -> None:
-        """The traces on their way to the log are bounded."""
         await self._pipeline.wait_for_capacity()
 
     async def revoke(self, partition: int) -> None:
@@ -271,8 +268,6 @@ class Assembler(Consumer):
         await self._pipeline.commit()
         await self._pipeline.stop()
 
-    # --- records -------------------------------------------------------------------------------------------------
-
     async def _take(self, record: Record) -> None:
         open_traces = self._owned.get(record.position.partition)
         if open_traces is None:
@@ -314,8 +309,6 @@ class Assembler(Consumer):
                 self._poison.unprocessable(record.position, error)
         return closed
 
-    # --- commits -------------------------------------------------------------------------------------------------
-
     def _commits(self) -> list[Commit]:
         commits = (each.commit(self._group) for each in self._owned.values())
         return [commit for commit in commits if commit is not None]
@@ -332,8 +325,6 @@ class Assembler(Consumer):
             return False
         is_quiet = partition in self._at_end and open_traces.is_idle
         return is_quiet or low_water - (committed or 0) >= COMMIT_EVERY
-
-    # --- the end -------------------------------------------------------------------------------------------------
 
     async def _close_all(self, reason: Literal["shutdown", "end"]) -> None:
         rootless = "shutdown" if reason == "shutdown" else "idle"

@@ -104,7 +104,6 @@ class Closing:
 
     @property
     def number(self) -> int:
-        """Of its revision."""
         return 0 if self.revision is None else self.revision.mark.revision + 1
 
     @property

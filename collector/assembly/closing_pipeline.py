@@ -70,8 +70,6 @@ class ClosingPipeline:
         self.reading = TraceReading(self.log, workers, self.retry)
         self._most = max(1, int(READERS * share))
 
-    # --- the assembler's side ------------------------------------------------------------------------------------
-
     async def put(self, closings: Iterable[Closing]) -> None:
         """Queue closings. Does not wait for a worker: `wait_for_capacity` does."""
         before = self._in_flight
@@ -103,8 +101,6 @@ class ClosingPipeline:
         self._done = True
         await self._notify()
 
-    # --- open traces -----------------------------------------------------------------------------------------------
-
     @property
     def is_busy(self) -> bool:
         """Whether more closings are on their way than are read at once."""
@@ -125,8 +121,6 @@ class ClosingPipeline:
             await self._append(records)
         except RecordTooLarge:
             self.counts.glanced("too_large")
-
-    # --- the readers ---------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         self._done = False
@@ -165,7 +159,6 @@ class ClosingPipeline:
             await self._notify()
 
     def _note(self, size: int) -> None:
-        """So many bytes more, or less, wait to be written."""
         self._unwritten += size
         self._bytes += size
 
@@ -214,8 +207,6 @@ class ClosingPipeline:
         except Undecodable:
             return False
         return closing.is_written
-
-    # --- the writer ----------------------------------------------------------------------------------------------
 
     async def _writer(self) -> None:
         while True:
@@ -298,8 +289,6 @@ class ClosingPipeline:
             offset = 0 if mark is None else next(remaining).offset
             self.log.release(each.owner.complete(each, mark, offset))
             self.counts.closed(each)
-
-    # --- waiting -------------------------------------------------------------------------------------------------
 
     @property
     def _owes_commit(self) -> bool:

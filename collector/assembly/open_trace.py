@@ -128,7 +128,6 @@ class OpenTrace:
         self.glance_at = math.inf if age is None else self.first_time + age
 
     def stop_glances(self) -> None:
-        """Do not look at it again while it is open."""
         self.glance_at = math.inf
 
     def take_glance(self, now: float) -> Glance | None:

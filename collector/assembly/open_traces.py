@@ -94,8 +94,6 @@ class OpenTraces:
         self._is_owned = False
         self._queues.leave()
 
-    # --- records and time ----------------------------------------------------------------------------------------
-
     def taking(self, record: Record) -> Generator[None, None, TakeResult]:
         """Close what was due at the record's log time, then take the record.
 
@@ -250,8 +248,6 @@ class OpenTraces:
         self._low_water.release(trace.hold)
         trace.let_go()
 
-    # --- a trace that is not open --------------------------------------------------------------------------------
-
     def admit(self, trace_id: bytes, came: Arrival, result: TakeResult) -> OpenTrace | None:
         """Open or re-open a trace; None if the record is re-read or too late."""
         mark = self._newest_mark(trace_id)
@@ -286,8 +282,6 @@ class OpenTraces:
         self._queues.add(trace)
         return trace
 
-    # --- closing -------------------------------------------------------------------------------------------------
-
     def oldest(self, service: str | None = None) -> OpenTrace | None:
         if service is not None:
             return self._queues.oldest(service)
@@ -313,8 +307,6 @@ class OpenTraces:
         trace.let_go()
         self._closing.setdefault(trace.trace_id, []).append(closing)
         return closing
-
-    # --- after the write -----------------------------------------------------------------------------------------
 
     def is_first(self, closing: Closing) -> bool:
         return self._closing[closing.trace_id][0] is closing
@@ -347,8 +339,6 @@ class OpenTraces:
             for offset in closing.offsets
             if self._needed.release(offset)
         ]
-
-    # --- commits -------------------------------------------------------------------------------------------------
 
     @property
     def low_water(self) -> int | None:

@@ -50,8 +50,6 @@ class Owner:
     def segments(self) -> Iterator[BufferedSegment]:
         return (each for several in self.held.values() for each in several)
 
-    # --- what segments say ---------------------------------------------------------------------------------------
-
     def learn(self, segment: Segment) -> list[BufferedSegment]:
         """Take in what the segment says of others; returns those that this may place elsewhere, in order of arrival."""
         concerned: list[BufferedSegment] = []
@@ -116,8 +114,6 @@ class Owner:
                 concerned += [one for one in held if one.timeline is not timeline]
         return concerned
 
-    # --- where a segment belongs ---------------------------------------------------------------------------------
-
     def resolve(self, segment: Segment) -> bytes:
         if self._names_turn(segment):
             return segment.turn
@@ -166,8 +162,6 @@ class Owner:
     def _has_prompts(self, session: bytes) -> bool:
         found = self._sessions.get(session)
         return found is not None and bool(found.prompts)
-
-    # --- what is held --------------------------------------------------------------------------------------------
 
     def hold(self, turn: bytes, held: BufferedSegment) -> None:
         several = self.held.setdefault(turn, [])
@@ -265,8 +259,6 @@ class Owner:
     def _sweep_trace(self, trace_id: bytes) -> None:
         if self._traces[trace_id].is_empty:
             del self._traces[trace_id]
-
-    # --- closed traces -------------------------------------------------------------------------------------------
 
     def facts(self, turn: bytes, owner: bytes, *, until: int) -> TurnFacts:
         """What stays known of a trace that closes, `until` this offset having been read."""

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeAlias
 
 
 def until_tick(every: float) -> float:
@@ -18,7 +17,7 @@ async def next_tick(every: float, ending: asyncio.Event) -> None:
             await ending.wait()
 
 
-Clock: TypeAlias = Callable[[], float]
+Clock = Callable[[], float]
 """Unix seconds. The machine's may be set; log time goes on whatever is done to that (`steady_clock`)."""
 
 

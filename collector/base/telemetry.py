@@ -151,13 +151,11 @@ class Telemetry:
         return self._family(_Counter, name, help_text, labels)
 
     def gauge(self, name: str, help_text: str, labels: str = "") -> Gauge:
-        """The gauge `spanwise_<name>`: made at the first call, the same one at every later call."""
         return self._family(_Gauge, name, help_text, labels)
 
     def histogram(
         self, name: str, help_text: str, labels: str = "", *, buckets: Sequence[float]
     ) -> Histogram:
-        """The histogram `spanwise_<name>`: made at the first call, the same one at every later call."""
         return self._family(_Histogram, name, help_text, labels, buckets=buckets)
 
     def tally(self, name: str, help_text: str, labels: str = "") -> Tally:

@@ -21,7 +21,6 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from itertools import product
 from types import FrameType
-from typing import TypeAlias
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -40,7 +39,7 @@ SHOWN = (
 )
 """How the names of what is read begin."""
 
-Fault: TypeAlias = tuple[str, str]  # (fault, tool)
+Fault = tuple[str, str]  # (fault, tool)
 
 
 class Watch:

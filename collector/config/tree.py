@@ -182,7 +182,6 @@ class EvaluatorConfig(Strict):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Everything that is not a setting of its own."""
         return dict(self.model_extra or {})
 
 

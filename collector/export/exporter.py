@@ -234,8 +234,6 @@ class PrometheusExporter(Consumer):
         await read_back(self._log_port, (self._drops.table,), self._poison)
         self._has_drops = True
 
-    # --- the steps of the loop ---------------------------------------------------------------------------------------
-
     async def revoke(self, partition: int) -> None:
         """Store the windows while the commit is ours; if the log is away, what is missing is read again."""
         try:
@@ -290,8 +288,6 @@ class PrometheusExporter(Consumer):
 
     async def finish(self) -> None:
         await self._retry.log("store the windows", self._store)
-
-    # --- signals -----------------------------------------------------------------------------------------------------
 
     def _take(self, record: Record) -> None:
         _, partition, offset = record.position

@@ -199,8 +199,6 @@ class Keeping:
             if (each := f"{agent}\0{decision.reason}") not in state.reasons:
                 state.reasons.append(each)
 
-    # --- one trace ---------------------------------------------------------------------------------------------------
-
     def _decided(self, trace: ClosedTrace, now: float) -> Decision:
         reason = self._reason(trace)
         self._turn_minute(now)
@@ -261,8 +259,6 @@ class Keeping:
                 orders.append(Order(decision))
         return orders
 
-    # --- most traces a minute ----------------------------------------------------------------------------------------
-
     def _allowed(self, agent: str, reason: str, now: float) -> float:
         """The share of the traces that would be kept that may be.
 
@@ -312,8 +308,6 @@ class Keeping:
                 return
             left -= each
 
-    # --- bounds ------------------------------------------------------------------------------------------------------
-
     def forget_half(self) -> None:
         """The older half of everything, where all of it would be too much for one record."""
         state = self.state
@@ -340,7 +334,6 @@ def _put(into: dict[_K, _V], key: _K, value: _V, *, most: int) -> None:
 
 
 def _bound(of: dict[Any, Any], most: int) -> None:
-    """The oldest go where there are more than `most`."""
     while len(of) > most:
         del of[next(iter(of))]
 

@@ -87,7 +87,6 @@ class BackendReader(Consumer):
         await self.commit()
 
     async def _end(self, partition: int) -> int:
-        """Where it ends now."""
         return await self._retry.log(
             "find its place", lambda: self._log_port.end(self._topic, partition)
         )

@@ -56,7 +56,6 @@ _trace = msgspec.msgpack.Decoder(Trace).decode
 
 
 def main() -> None:
-    """Work until the other side closes the socket."""
     with trimmed_heap():
         asyncio.run(_work(parent_socket(NICENESS)))
 

@@ -1,11 +1,10 @@
 """The metric families of judging."""
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 from collector.base.telemetry import Telemetry
 
-Amount: TypeAlias = Callable[[], float | None]  # USD; None: without limit
+Amount = Callable[[], float | None]  # USD; None: without limit
 
 
 class JudgingFamilies:

@@ -161,8 +161,6 @@ class JudgingRoom(Consumer):
         await self._read_to_end()
         await self._dispatcher.settle()
 
-    # --- the steps of the loop -------------------------------------------------------------------------------------
-
     async def revoke(self, partition: int) -> None:
         progress = self._partitions.pop(partition, None)
         if progress is not None:
@@ -208,8 +206,6 @@ class JudgingRoom(Consumer):
         ]
         if commits:
             await self._retry.log("commit traces", lambda: self._log_port.write((), commits))
-
-    # --- records -----------------------------------------------------------------------------------------------------
 
     def _restore(self, record: Record, progress: Progress, *, is_below: bool) -> None:
         decoded = decode_raw_trace(record.value)
@@ -323,8 +319,6 @@ class JudgingRoom(Consumer):
             before=before,
         )
         await self._dispatcher.add(subject, content)
-
-    # --- judging -----------------------------------------------------------------------------------------------------
 
     async def _get(self, position: Position) -> Record | None:
         return await self._retry.log("fetch a trace", lambda: self._log_port.get(position))

@@ -75,7 +75,6 @@ class JudgedSubject:
 
     @property
     def service(self) -> str:
-        """Whose share of the budget it uses."""
         return self.verdict.service
 
     @property

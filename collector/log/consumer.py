@@ -160,7 +160,6 @@ class Consumer:
 
     @property
     def _patience(self) -> float:
-        """Seconds that a poll waits for records."""
         return max(self._timeout, REST) if self.is_at_rest else self._timeout
 
     async def _cut_short(self, stopping: asyncio.Event) -> None:

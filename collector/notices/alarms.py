@@ -221,8 +221,6 @@ class Alarms:
         self._changed.clear()
         return records
 
-    # --- inside ------------------------------------------------------------------------------------------------------
-
     def _may_hold(self, found: FoundAlert) -> bool:
         """A drop does not begin to fire beside a fault that will; one that fires goes on until the fault does."""
         return not found.only_goes_on or any(

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import re2
 
 from collector.config.linear_patterns import linear
 
-End: TypeAlias = Callable[[bytes, int, int, int], int | None]
+End = Callable[[bytes, int, int, int], int | None]
 """Of text, start and stop of what the pattern found, end of the secret before: where it ends; None: it is not one."""
 
 

@@ -8,7 +8,6 @@ the log, cut and joined as they are, read back after a restart.
 import binascii
 import hashlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import TypeAlias
 
 import msgspec
 
@@ -38,7 +37,7 @@ class Segment(msgspec.Struct, frozen=True, array_like=True, gc=False):
     has_spans: bool = False  # it has spans that were sent as such: alone, they are a trace
 
 
-Segments: TypeAlias = dict[bytes, Segment]  # by the trace id of their spans
+Segments = dict[bytes, Segment]  # by the trace id of their spans
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Segment).decode

@@ -256,8 +256,6 @@ class Processes:
             culprit.resolve(None)
         self._waiting.set()
 
-    # --- what a pool decides for its jobs -----------------------------------------------------------------------------
-
     async def _needed(self, _number: int) -> None:
         """Return when the process of this number is to be started."""
 

@@ -12,7 +12,6 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 from google.protobuf.message import DecodeError
@@ -114,7 +113,7 @@ def only_bytes(pieces: Sequence[Piece]) -> tuple[bytes, ...] | None:
     return whole if len(whole) == len(pieces) else None
 
 
-ReadPieces: TypeAlias = Callable[[Sequence[Piece]], tuple[bytes, ...] | None]
+ReadPieces = Callable[[Sequence[Piece]], tuple[bytes, ...] | None]
 NICENESS = 10
 """The receiver and the writer go first: a trace may be scored later, a span is lost."""
 UNKNOWN_SERVICE = "unknown_service"

@@ -5,7 +5,6 @@ The session key also keeps the records of a session in one partition of `traces`
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
 
 import msgspec
 
@@ -86,7 +85,7 @@ class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", o
     task: TaskClaims | None = None  # of a run whose success the verdict decides
 
 
-SessionsTopic: TypeAlias = SessionHead | SessionTurn | SessionAwaited | MoreRecord
+SessionsTopic = SessionHead | SessionTurn | SessionAwaited | MoreRecord
 decode_sessions: Callable[[bytes], SessionsTopic] = partial(
     decode, msgspec.msgpack.Decoder(SessionsTopic)
 )

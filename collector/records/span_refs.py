@@ -5,7 +5,6 @@ again only by who needs them. Everywhere else, and where a piece was cut, the by
 """
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import msgspec
 
@@ -25,7 +24,7 @@ class SpanRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return Position(SPANS, self.partition, self.offset)
 
 
-Piece: TypeAlias = bytes | SpanRef
+Piece = bytes | SpanRef
 """Raw spans of one trace, each an ExportTraceServiceRequest, or where they are."""
 
 

@@ -116,7 +116,6 @@ class ToolCounts(NamedTuple):
 
     @classmethod
     def of(cls, fault: Fault) -> Self:
-        """What the watch of a fault counted since it began, and before."""
         since = Counted(fault.uses, fault.failures)
         return cls(since, Counted(fault.uses_before, fault.failures_before))
 

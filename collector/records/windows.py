@@ -1,7 +1,5 @@
 """Topic `windows`: the state of what one process publishes about agents and tasks. Compacted."""
 
-from typing import TypeAlias
-
 import msgspec
 
 from collector.base.slots import SlotsState
@@ -12,7 +10,7 @@ from evaluators.formulas.own_past import PastState
 from evaluators.formulas.release_verdict import Look
 from evaluators.uses import SessionUses
 
-Rank: TypeAlias = tuple[int, str, float, int, bool, str]
+Rank = tuple[int, str, float, int, bool, str]
 """Of a score among those of its session: (start, trace id, log time, revision, final, signal id)."""
 
 

@@ -9,7 +9,6 @@ import struct
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TypeAlias
 
 import msgspec
 import zstandard
@@ -26,9 +25,7 @@ from evaluators.uses import CallCount, Work
 AWAKE = 32 << 20
 """Bytes that the sessions take which are awake; the others are packed, but for those of more than LONGEST traces."""
 _BRIEF = struct.Struct("<dqqq??")
-State: TypeAlias = tuple[
-    SessionHead, tuple[SessionTurn, ...], tuple[str, ...], Mapping[str, Sketches]
-]
+State = tuple[SessionHead, tuple[SessionTurn, ...], tuple[str, ...], Mapping[str, Sketches]]
 """Head, traces, the ids of those that wait for a verdict, in the order in which they came to wait, and sketches."""
 _NO_SKETCHES: Mapping[str, Sketches] = {}
 _encode = msgspec.msgpack.Encoder().encode
@@ -120,10 +117,6 @@ class CachedSession:
     def waits_for_ours(self) -> bool:
         held = self._held
         return _BRIEF.unpack_from(held)[5] if isinstance(held, bytes) else held.waits_for_ours
-
-    @property
-    def is_packed(self) -> bool:
-        return isinstance(self._held, bytes)
 
     def wake(self, packer: Packer) -> OpenSession:
         if isinstance(self._held, bytes):

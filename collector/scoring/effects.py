@@ -6,7 +6,6 @@ state; the commits follow (rule 4).
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import msgspec
 
@@ -37,7 +36,7 @@ from collector.records.traces import (
 from collector.scoring.sliding_window import Placement
 from evaluators.model import Outcome, SessionClosed
 
-Report: TypeAlias = SessionRecord | RunRecord | VerdictRecord | AskRecord
+Report = SessionRecord | RunRecord | VerdictRecord | AskRecord
 """Records that scoring adds to topic `traces`, for the other rooms and for itself."""
 LARGE, LARGE_BYTES = 4096, 8 << 20
 """Records, and bytes of their values, of a batch that is written before more is decided."""
@@ -62,7 +61,7 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
     state: SessionsTopic
 
 
-Change: TypeAlias = SessionsTopic | Report | Tombstone
+Change = SessionsTopic | Report | Tombstone
 """A record is put in place of the earlier one of its key; a `Tombstone` removes it."""
 
 

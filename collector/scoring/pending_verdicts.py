@@ -7,7 +7,6 @@ log, where the first verdict about a subject wins (rule 6).
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -20,7 +19,7 @@ from collector.scoring.rules import Rules
 from collector.scoring.session_end import is_undecided, task_run
 from evaluators.model import Outcome
 
-FindTrace: TypeAlias = Callable[[bytes, str], SessionTurn | None]
+FindTrace = Callable[[bytes, str], SessionTurn | None]
 """(session key, trace id) -> the trace, if it still waits for a verdict."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from collector.records.signal import Sampling
 from collector.records.trace_summary import Summariser, TraceSummary
@@ -24,7 +23,7 @@ from evaluators.run import (
 COMPLETED = "repeated_calls"
 """The session evaluator whose outcome the agent's earlier sessions complete."""
 RUNAWAY = "runaway"  # the trace evaluator whose outcome the model calls of the agent's other traces complete
-NewScorer: TypeAlias = Callable[[], SessionScorer]
+NewScorer = Callable[[], SessionScorer]
 """Makes the running state of one session's window, without any turn."""
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeAlias
 
 from collector.records.sessions import SessionTurn
 from collector.records.signal import session_input_digest, turn_term
@@ -43,7 +42,7 @@ class RunningWork:
                 del self._made[made]
 
 
-Used: TypeAlias = tuple[str, ...]
+Used = tuple[str, ...]
 """Names of the trace evaluators that a session evaluator reads, sorted."""
 
 
@@ -92,7 +91,7 @@ TOOL_COST = 700  # bytes of a tool of a turn, here and in its state
 SAME = 2  # repeats of one call at which it was made three times with the same result
 
 
-_Alone: TypeAlias = tuple[int, int, bool]
+_Alone = tuple[int, int, bool]
 """(digest of the result, times, whether it failed) of a call of which there is no other one: it repeats nothing."""
 
 

@@ -6,7 +6,6 @@ log is quick to read, stand in the records of their traces, which are read when 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from collector.records.sessions import SessionTurn
 from collector.records.trace_views import SummarisedTrace
@@ -16,7 +15,7 @@ from evaluators.plan import Configured
 from evaluators.resources import WINDOW
 from evaluators.sketches import Before, compare
 
-Sketches: TypeAlias = Mapping[str, bytes]  # of one trace, by evaluator (`evaluators.sketches`)
+Sketches = Mapping[str, bytes]  # of one trace, by evaluator (`evaluators.sketches`)
 KEPT = WINDOW + 1
 """Turns of a session, the newest: those that the next is compared by, and one more, as two may come in any order."""
 

@@ -185,8 +185,6 @@ class App:
                     await receiver.stop(RECEIVER_GRACE)
                 await self._stop(stages, rooms, workers, log)
 
-    # --- start and stop ----------------------------------------------------------------------------------------------
-
     def _start_pushing(self, stages: Stages) -> None:
         target = self._config.metrics.otlp
         if target is not None:
@@ -245,8 +243,6 @@ class App:
         await stages.stop("publish")
         await stages.stop("push")
         await stages.stop("admin", "health")
-
-    # --- what runs ---------------------------------------------------------------------------------------------------
 
     def _receiver(self, log: Log, behind: ScoreLag | None) -> Receiver | None:
         if "receive" not in self._config.roles:
@@ -324,8 +320,6 @@ class App:
         server = AdminServer(app, self._config.admin, self._families)
         server.bind()
         return server
-
-    # --- small answers -----------------------------------------------------------------------------------------------
 
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
         off = self._switch.off

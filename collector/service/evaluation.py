@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TypeAlias
 
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
@@ -72,7 +71,7 @@ class EvaluationResult:
     reasons: Sequence[str] = ()  # why the first few were
 
 
-Closed: TypeAlias = Callable[[ClosedSession], None]
+Closed = Callable[[ClosedSession], None]
 """Called with each session, in the order in which they close."""
 
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import TypeAlias
 
 from collector.base import watch
 from collector.base.lifecycle import Run
@@ -30,7 +29,7 @@ from collector.watch.task_runs import TaskRuns
 from evaluators.formulas.past_limits import PastLimits
 from evaluators.plan import Plan
 
-SaidOfSession: TypeAlias = Callable[[str, str, Collection[str]], bool | None]
+SaidOfSession = Callable[[str, str, Collection[str]], bool | None]
 """(service, session id, names of feedback) in; whether people liked it, None where no one says so."""
 
 

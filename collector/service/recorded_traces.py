@@ -108,7 +108,6 @@ class RecordedTraces:
                 self.closed.put(record.key, record.value, record.headers)
 
     def every_piece(self) -> Iterator[Piece]:
-        """All spans as they were taken in: what `put` takes."""
         return chain.from_iterable(self._pieces.batches())
 
     @property

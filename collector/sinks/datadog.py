@@ -53,7 +53,10 @@ class DatadogSink(WriteBack[DatadogSinkConfig]):
             "label": label_of(score.name),
             "score_value": score.value,
             "eval_scope": "trace",
-            "tags": ["source:otel", *(f"{_tag(k)}:{v}" for k, v in score.metadata.items())],
+            "tags": [
+                "source:otel",
+                *(f"{k.replace('.', '_')}:{v}" for k, v in score.metadata.items()),
+            ],
         }
         if score.label is not None:
             found["assessment"] = score.label
@@ -70,7 +73,3 @@ def label_of(name: str) -> str:
     """An evaluator's name as Datadog takes it: a letter first, then letters, digits and underscores, at most 200."""
     label = re.sub(r"[^A-Za-z0-9_]", "_", name)
     return (label if label[:1].isalpha() else f"e_{label}")[:200]
-
-
-def _tag(key: str) -> str:
-    return key.replace(".", "_")

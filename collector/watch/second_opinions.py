@@ -121,8 +121,6 @@ class SecondOpinions:
             del held[min(held, key=lambda each: (held[each].time, each))]
         self.table.change(agent)
 
-    # --- what is asked -----------------------------------------------------------------------------------------------
-
     def look_at(
         self,
         alarms: Callable[[], Mapping[AgentLabels, Sequence[NearAlarm]]],
@@ -198,8 +196,6 @@ class SecondOpinions:
             )
             found.setdefault(each.version, []).append(entry)
         return {version: VersionWindow(entries) for version, entries in found.items()}
-
-    # --- storing -----------------------------------------------------------------------------------------------------
 
     def forget(self, holds: Callable[[AgentLabels], bool]) -> None:
         """Forget agents that have no label values any more."""

@@ -4,7 +4,6 @@ The state depends on the set of runs taken in, never on their order, as long as 
 """
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -14,7 +13,7 @@ from collector.records.traces import RunRecord
 from collector.watch.ranking.histories import digest_of
 from evaluators.formulas.task_runs import Run, TaskPassing, newest, task_passing
 
-Said: TypeAlias = Callable[[str, str], bool | None]
+Said = Callable[[str, str], bool | None]
 """(service, session id) in; whether feedback says that it succeeded, None where no one says so."""
 MAX_TASKS = 4096  # tasks that are remembered, of all agents together
 

@@ -74,9 +74,6 @@ def token_rows(table: usage.TokenKeys, on: On = "model call") -> tuple[Row, ...]
     )
 
 
-# --- fields ----------------------------------------------------------------------------------------------------------
-
-
 class Field:
     """One field of `Facts`, read from the first of its keys with a value, else given by its default."""
 

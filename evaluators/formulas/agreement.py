@@ -94,7 +94,9 @@ class TaskRunsHistory:
 
     def agreement(self, session: int, made: Collection[int]) -> RunAgreement | None:
         """How far the session did what the newest others did; None: too few of them, or no run wrote anything."""
-        others = [_unpacked(packed) for _, packed in self._others(session)]
+        others = [
+            struct.unpack(f"<{len(packed) // 8}Q", packed) for _, packed in self._others(session)
+        ]
         if len(others) < LEAST_RUNS or not (made or any(others)):
             return None
         each = [jaccard(made, other) for other in others]
@@ -103,10 +105,6 @@ class TaskRunsHistory:
     def _others(self, session: int) -> list[tuple[int, bytes]]:
         others = [run for run in reversed(self._runs.items()) if run[0] != session]
         return others[:MOST_RUNS]
-
-
-def _unpacked(packed: bytes) -> tuple[int, ...]:
-    return struct.unpack(f"<{len(packed) // 8}Q", packed)
 
 
 def _digest(call: ToolCall) -> int:

@@ -181,8 +181,6 @@ def available_metrics() -> dict[str, object]:
     return {"data": data, "count": len(data)}
 
 
-# --- the verdict -----------------------------------------------------------------------------------------------------
-
 PASS_THRESHOLD = 75.0  # points of 100 from which on a conversation passes (Connexity's default)
 
 

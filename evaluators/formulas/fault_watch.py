@@ -216,8 +216,6 @@ class FaultWatch:
             return found.uses_before, found.failures_before
         return self.state.past.uses, self.state.past.failures
 
-    # --- inside ------------------------------------------------------------------------------------------------------
-
     def _search(self, failed: bool, seen: float, earlier: EarlierUse | None) -> RatioSum | None:
         """Let the sums take in a use; of those that reach the limit, the one with the highest rate of failure."""
         past = self.state.past

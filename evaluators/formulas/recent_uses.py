@@ -7,9 +7,8 @@ Source: Datar, Gionis, Indyk, Motwani, Maintaining stream statistics over slidin
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
-Bucket: TypeAlias = tuple[int, int, int]
+Bucket = tuple[int, int, int]
 """(log time of its first use in whole seconds, uses, failures)."""
 
 SAME = 6  # buckets of one size; of more the two oldest are joined

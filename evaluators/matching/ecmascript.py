@@ -82,8 +82,6 @@ def _canonical(unit: int) -> int:
     return ord(upper)
 
 
-# --- patterns --------------------------------------------------------------------------------------------------------
-
 _TRIM = "".join(chr(unit) for low, high in BLANKS for unit in range(low, high + 1))
 _KNOWN: dict[str, CodeUnits] = {"d": DIGITS, "w": WORDS, "s": BLANKS}
 _CLASSES = _KNOWN | {letter.upper(): complement(known) for letter, known in _KNOWN.items()}

@@ -188,9 +188,6 @@ def _size(value: JSON) -> int:
     return len(value) if type(value) in (str, dict, list) else 0
 
 
-# --- keywords --------------------------------------------------------------------------------------------------------
-
-
 def _pattern(_: object, pattern: str, instance: JSON, _schema: object) -> Iterator[ValidationError]:
     if not isinstance(instance, str) or len(instance) > PATTERN_LIMIT:
         return

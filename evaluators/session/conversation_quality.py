@@ -75,7 +75,10 @@ class Qualities(Block, frozen=True, kw_only=True):
     def question(cls, subject: Trace | Conversation, options: Mapping[str, JSON]) -> Question:
         chosen = [criterion for criterion, _ in _weights(options["metrics"])]
         parts = {each.name: _PASSED if each.is_binary else _SCORED for each in chosen}
-        rubrics = [PREAMBLE, *(_rubric(each) for each in chosen)]
+        rubrics = [
+            PREAMBLE,
+            *(f"{each.name}: {each.description}\n{each.rubric}" for each in chosen),
+        ]
         count = len(subject.outcomes) if isinstance(subject, Conversation) else 0
         if count:
             parts["expected_outcomes"] = list_schema(_OUTCOME, count)
@@ -136,10 +139,6 @@ def _weights(metrics: Sequence[Selected] | None) -> tuple[tuple[Criterion, float
     return resolve_weights(
         None if metrics is None else [(each["metric"], each.get("weight")) for each in metrics]
     )
-
-
-def _rubric(criterion: Criterion) -> str:
-    return f"{criterion.name}: {criterion.description}\n{criterion.rubric}"
 
 
 def _with_statements(answer: JSON, statements: Sequence[str]) -> JSON:

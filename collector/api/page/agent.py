@@ -100,9 +100,6 @@ def agent_page(
     }
 
 
-# --- what happened ---------------------------------------------------------------------------------------------------
-
-
 def _moments(versions: Sequence[ChartVersion], standing: Standing) -> list[Moment]:
     found = [Moment(each.since, "fault", each.words) for each in standing.faults]
     found += [
@@ -191,9 +188,6 @@ def ended(reader: Reader, row: int, entry: AgentEntry) -> dict[str, Any]:
     return {"reliability": reader.means([row], 0.0, BEHIND)[1], "sessions": entry.sessions}
 
 
-# --- charts ----------------------------------------------------------------------------------------------------------
-
-
 def _charts(parts: series.Parts, span: Timespan, standing: Standing) -> dict[str, Chart]:
     watched = nearest(standing)
     found = {"reliability": series.reliability(parts, span, standing.reliability)}
@@ -234,9 +228,6 @@ def nearest(standing: Standing) -> WatchedScores | None:
         key=lambda each: (each.progress or 0.0, each.evaluator == HEADLINE, each.samples),
         default=None,
     )
-
-
-# --- what changed ----------------------------------------------------------------------------------------------------
 
 
 def _compared(

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
-from typing import TypeAlias
 
 from collector.api.charts import Point
 from collector.api.page import chart
@@ -15,8 +14,8 @@ from collector.records.standing import WindowMean
 from evaluators.counts import amount
 from evaluators.formulas.distribution import bounds, percentile
 
-Parts: TypeAlias = Sequence[Sequence[Point]]
-Words: TypeAlias = Callable[[float], str]
+Parts = Sequence[Sequence[Point]]
+Words = Callable[[float], str]
 """How a value reads."""
 ENOUGH = 60  # scores with which 95 % bounds say something
 ALARM = 1_000  # thousandths of progress at which an alarm is raised
@@ -132,7 +131,6 @@ def traffic(counts: Sequence[int], span: Timespan) -> Chart:
 
 
 def per_session(parts: Parts, value: Callable[[Point], float | None]) -> list[float | None]:
-    """The mean over the sessions of which it is known."""
     return [fmean(known) if known else None for known in _known(parts, value)]
 
 

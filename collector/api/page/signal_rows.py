@@ -76,7 +76,6 @@ def runs_away(rows: Sequence[dict[str, Any]]) -> bool:
 
 
 def failing(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows that did not pass, and those without a result because their evaluator failed."""
     return [each for each in rows if each["success"] is False or each["outcome"] == "failed"]
 
 

@@ -121,7 +121,6 @@ class EmbeddedLog:
         """A reader has moved on in the partition."""
 
     def left(self, reader: PollingReader) -> None:
-        """The reader is closed."""
         self._readers.discard(reader)
 
     def _reader(self, group: str, topic: str, linger: float) -> PollingReader:
@@ -323,7 +322,6 @@ class _PollBuffer:
 
     @property
     def full(self) -> bool:
-        """Whether the poll is at one of its limits."""
         return self.space <= 0 or self._size >= BATCH_BYTES
 
     def add(self, partition: int, records: Sequence[Record]) -> int:

@@ -126,8 +126,6 @@ class KafkaReader:
             await self._drop_fetch()
             await member.stop(min(STOP, 2 * self._cluster.deadline))
 
-    # --- membership ----------------------------------------------------------------------------------------------
-
     async def _joined(self) -> Member:
         if self._member is None:
             self._cluster.reached()
@@ -223,8 +221,6 @@ class KafkaReader:
             self.group,
         )
         return oldest - expected
-
-    # --- records -------------------------------------------------------------------------------------------------
 
     async def _records(self, member: Member, max_records: int, timeout: float) -> Batch:
         with suppress(LogUnavailable):

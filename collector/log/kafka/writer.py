@@ -80,7 +80,6 @@ class KafkaWriter:
         self._forget()
 
     async def close(self, seconds: float) -> None:
-        """Flush for at most that long."""
         await self._producer.close(seconds)
         self._forget()
 

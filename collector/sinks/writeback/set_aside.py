@@ -70,7 +70,6 @@ class SetAside:
         waiting.next_wait *= 2
 
     def give_up(self, subject: WrittenSubject) -> None:
-        """The tool will not have it."""
         self.given_up += len(self._subjects[subject].scores)
         for key in [*self._subjects[subject].scores]:
             self.drop(key)

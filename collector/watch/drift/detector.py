@@ -107,7 +107,6 @@ class DriftDetector(Comparison):
             yield
 
     def expire(self, now: float) -> bool:
-        """End alarms that are old at log time `now`; whether there was one."""
         return self.past.expire(now)
 
     def drops(self) -> Iterator[Drop]:

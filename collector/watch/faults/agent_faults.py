@@ -197,8 +197,6 @@ class AgentFaults(Comparison):
             each.record.ended > alarm >= each.record.ended_since for each in of
         )
 
-    # --- storing -----------------------------------------------------------------------------------------------------
-
     def state(self) -> AgentFaultsState:
         """What is stored of it, as it must be written before the part that is `due`."""
         entered = self.settling.entered
@@ -219,8 +217,6 @@ class AgentFaults(Comparison):
 
     def _in_order(self) -> list[tuple[Cause, _Watch]]:
         return sorted(self._watches.items(), key=lambda each: (_ORDER[each[0][0]], each[0][1]))
-
-    # --- inside ------------------------------------------------------------------------------------------------------
 
     def _enter(self, turn: SettlingUses) -> None:
         uses = turn.uses

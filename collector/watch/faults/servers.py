@@ -3,14 +3,13 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from collector.records.standing import Fault
 from evaluators.formulas.fault_watch import Cause
 
-ServerOf: TypeAlias = Callable[[str], str | None]
+ServerOf = Callable[[str], str | None]
 """A tool in, its server out."""
 TOGETHER = 300.0  # seconds within which the faults of a server's tools begin
 SESSIONS = 8  # as many as a tool has

@@ -243,8 +243,6 @@ class Targets:
             for version, window in target.versions(None)
         }
 
-    # --- storing -----------------------------------------------------------------------------------------------------
-
     @property
     def tables(self) -> tuple[StateTable[Any, Any], ...]:
         """Its state, in the order in which it is read back: the slots of names before what takes them."""

@@ -10,12 +10,11 @@ that time are all current, and an agent that is idle keeps the versions that it 
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 from collector.log.state_table import Parts, StateTable
 from collector.records.standing import AgentLabels
 
-Seen: TypeAlias = dict[str, tuple[float, ...]]
+Seen = dict[str, tuple[float, ...]]
 """By version, log times: the newest one, and those that decide which other versions have ended."""
 MAX_VERSIONS = 8  # versions of an agent that can be current: the newest so many
 MOMENTS = 60

@@ -209,7 +209,6 @@ class RunningMean:
 
     @property
     def value(self) -> float | None:
-        """The mean; None without scores."""
         return self._sum / _UNITS / self._count if self._count else None
 
     def _add(self, age: Age) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import islice
-from typing import TypeAlias
 
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
@@ -188,7 +187,7 @@ _ITEMS = 16
 """Items of a list, and levels, in which a finish reason is looked for: an answer has few candidates."""
 _NOT_WITHIN = frozenset({"arguments", "args", "input", "parameters", "messages", "tool_calls"})
 """What the model or the agent wrote: a tool may have a parameter of any name."""
-Found: TypeAlias = Ending | None
+Found = Ending | None
 
 
 def ending_on(span: Span) -> Found:

@@ -136,8 +136,6 @@ _WIRE = _build()
 """The messages by name. `SoundRequest`'s spans are parsed with it: cheaper, but one broken span breaks it."""
 
 
-# --- spans -----------------------------------------------------------------------------------------------------------
-
 _T = TypeVar("_T")
 _STATUS: dict[int, Literal["ok", "error"]] = {1: "ok", 2: "error"}
 _ORIGINS = 256

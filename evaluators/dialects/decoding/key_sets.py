@@ -135,9 +135,5 @@ def _collapse(tree: JSON) -> JSON:
         return tree
     item = as_dict(tree)
     if item and all(key.isdecimal() for key in item):
-        return [_collapse(item[key]) for key in sorted(item, key=_by_number)]
+        return [_collapse(item[key]) for key in sorted(item, key=lambda index: (len(index), index))]
     return {key: _collapse(value) for key, value in item.items()}
-
-
-def _by_number(index: str) -> tuple[int, str]:
-    return len(index), index

@@ -41,7 +41,6 @@ _room: ContextVar[Room | None] = ContextVar("room", default=None)
 
 
 def this_room() -> Room | None:
-    """The room of the trace that is being read; None outside."""
     return _room.get()
 
 

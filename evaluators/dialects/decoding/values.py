@@ -144,13 +144,13 @@ def python_literal(text: str) -> JSON:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             value: Any = ast.literal_eval(text)
-        return _clean(msgspec.to_builtins(value, str_keys=True)) if _is_container(value) else None
+        return (
+            _clean(msgspec.to_builtins(value, str_keys=True))
+            if isinstance(value, dict | list | tuple)
+            else None
+        )
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
-
-
-def _is_container(value: object) -> bool:
-    return isinstance(value, dict | list | tuple)
 
 
 def _depth(text: str) -> int:

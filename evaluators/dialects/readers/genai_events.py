@@ -25,9 +25,13 @@ def read_conversation(span: Span, facts: Facts) -> None:
         events, answers = _split_run(events)
         facts.output = facts.output or _side(answers, "output")
     if facts.input is None:
-        facts.input = _side([e for e in events if _is_input(e)], "input")
+        facts.input = _side(
+            [e for e in events if e.name != CHOICE and e.name not in COMPLETIONS], "input"
+        )
     if facts.output is None:
-        facts.output = _side([e for e in events if _is_output(e)], "output")
+        facts.output = _side(
+            [e for e in events if e.name in (CHOICE, DETAILS) or e.name in COMPLETIONS], "output"
+        )
 
 
 def _split_run(events: list[Event]) -> tuple[list[Event], list[Event]]:
@@ -36,14 +40,6 @@ def _split_run(events: list[Event]) -> tuple[list[Event], list[Event]]:
     start = users[-1] + 1 if users else 0
     answers = [e for e in events[start:] if e.name == "gen_ai.assistant.message"]
     return [e for e in events if e not in answers], answers
-
-
-def _is_input(event: Event) -> bool:
-    return event.name != CHOICE and event.name not in COMPLETIONS
-
-
-def _is_output(event: Event) -> bool:
-    return event.name == CHOICE or event.name in COMPLETIONS or event.name == DETAILS
 
 
 def _side(events: list[Event], side: Side) -> Content | None:

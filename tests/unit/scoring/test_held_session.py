@@ -31,7 +31,9 @@ def held(sessions: OpenSessions) -> dict[bytes, CachedSession]:
 
 
 def packed(sessions: OpenSessions) -> list[str]:
-    return [each.key.decode()[-1] for each in sessions._open.values() if each.is_packed]
+    return [
+        each.key.decode()[-1] for each in sessions._open.values() if isinstance(each._held, bytes)
+    ]
 
 
 def content(session: OpenSession) -> object:
@@ -55,7 +57,7 @@ def test_a_woken_session_is_the_one_that_was_packed() -> None:
 
     one.pack(packer)
 
-    assert one.is_packed
+    assert isinstance(one._held, bytes)
     assert (one.last, one.since, one.cost, one.waits) == asked
     assert content(one.wake(packer)) == before
     assert one.wake(packer) is not session
@@ -150,6 +152,6 @@ def test_sketches_are_packed_where_the_log_takes_long_to_read_them(*, keeps: boo
 
     assert packed(sessions) == ["a"]
     assert lacking[-1] == ([] if keeps else ["b3", "b4", "b5"])
-    (one,) = (each for each in held(sessions).values() if each.is_packed)
+    (one,) = (each for each in held(sessions).values() if isinstance(each._held, bytes))
     found = one.look(packer).sketches.kept
     assert [*found] == (["a3", "a4", "a5", "a6"] if keeps else [])
