@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import msgspec
 
 from evaluators.judge_use import JudgeUse
 from evaluators.uses import CallCount, ToolUse, Work
 
-JSON: TypeAlias = Any
+JSON = Any
 """A JSON value: None, bool, int, float, str, list or dict of the same."""
 
 Scope = Literal["trace", "session"]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeAlias, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from opentelemetry.sdk.trace import ReadableSpan
 
@@ -24,7 +24,7 @@ from collector.service.rooms import start_workers
 from evaluators.model import Trace
 from spanwise.settings import Configuration, settings_of, waits
 
-Source: TypeAlias = str | Path | bytes | Sequence[str | Path] | Sequence[ReadableSpan]
+Source = str | Path | bytes | Sequence[str | Path] | Sequence[ReadableSpan]
 """A file or folder of recordings, several of them, the bytes of one (`.otlp`, gzipped or not, OTLP/JSON lines, or a
 single ExportTraceServiceRequest), or ended spans of the OpenTelemetry SDK, as its `InMemorySpanExporter` keeps them."""
 

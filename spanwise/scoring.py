@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -19,9 +19,9 @@ from spanwise.recordings import RecordedTrace, Recording, Source, aread
 from spanwise.scores import Scores
 from spanwise.settings import Configuration, settings_of, waits
 
-Evaluators: TypeAlias = Sequence[str | Callable[..., Any]]
+Evaluators = Sequence[str | Callable[..., Any]]
 """Names of evaluators, and functions marked with `@spanwise.evaluator`."""
-Expected: TypeAlias = str | Path | Sequence[Mapping[str, Any]]
+Expected = str | Path | Sequence[Mapping[str, Any]]
 """A file of expected answers and tools, or its entries."""
 
 

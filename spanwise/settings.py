@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from collector.config.load import load
 from collector.config.tree import Config
@@ -34,7 +34,7 @@ def waits(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     return call
 
 
-Configuration: TypeAlias = str | Path | Mapping[str, Any] | None
+Configuration = str | Path | Mapping[str, Any] | None
 """A YAML file, or settings as nested mappings. `SPANWISE_...` of the environment counts too, as for the command."""
 
 

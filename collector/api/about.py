@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-Row: TypeAlias = Mapping[str, Any]
-Examine: TypeAlias = Callable[[Row, Sequence[Row]], object]
+Row = Mapping[str, Any]
+Examine = Callable[[Row, Sequence[Row]], object]
 """A trace as `inspect` shows it and its spans in; what the doctor notes of it out."""
-Diagnose: TypeAlias = Callable[[Sequence[object], Sequence[Row]], Row]
+Diagnose = Callable[[Sequence[object], Sequence[Row]], Row]
 """The notes and the sessions of those traces in; the findings out, as `spanwise doctor --format json` has them."""
 
 

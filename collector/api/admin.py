@@ -17,7 +17,7 @@ import logging
 import socket
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -43,7 +43,7 @@ from evaluators.formulas.connexity import available_metrics as connexity_listing
 # What was refused or went wrong: an error in JSON for programs, a page for browsers.
 
 _log = logging.getLogger(__name__)
-ErrorPage: TypeAlias = Callable[[int, str], Response]
+ErrorPage = Callable[[int, str], Response]
 """The page of a status and a message."""
 
 
@@ -77,7 +77,7 @@ def _is_read_by_a_person(request: Request) -> bool:
     return not is_api and "text/html" in request.headers.get("accept", "")
 
 
-Exposition: TypeAlias = Callable[[str], tuple[bytes, str]]
+Exposition = Callable[[str], tuple[bytes, str]]
 """The request's Accept header in; the exposition and its content type out."""
 _FAST = 1  # level of gzip: a tenth of the bytes for little time
 OPEN = frozenset({"/metrics", "/healthz", "/readyz"})  # paths that answer without a token

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -31,10 +31,10 @@ from collector.records.what_changed import ToolCounts, counted_by_version
 from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.release_verdict import MARGIN
 
-Versions: TypeAlias = Callable[[AgentLabels, str], Mapping[str, VersionWindow]]
+Versions = Callable[[AgentLabels, str], Mapping[str, VersionWindow]]
 """(agent, evaluator) in; what is held of each version out."""
-Counted: TypeAlias = Mapping[Cause, ToolCounts]
-Changed: TypeAlias = Callable[[AgentLabels, str, str, Counted], Mapping[str, Any] | None]
+Counted = Mapping[Cause, ToolCounts]
+Changed = Callable[[AgentLabels, str, str, Counted], Mapping[str, Any] | None]
 """(agent, baseline, candidate, counted) in; `records.what_changed` out, None where a side is not in the index."""
 PARAMETERS = ("service", "agent", "candidate", "baseline", "evaluator", "margin")
 LARGEST = 64 << 10

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from collector.api.evaluation_table import DueScore
 from collector.api.families import ApiFamilies
@@ -50,7 +50,7 @@ MOST_AGENTS = 32  # of a service; the feedback of others counts under `_other`
 MOST_NAMES = 64  # of a service; the same
 
 
-Joined: TypeAlias = Callable[[str, str, str], None]
+Joined = Callable[[str, str, str], None]
 """(service, session id, name of the feedback): it was joined with this session."""
 
 

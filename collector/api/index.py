@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -51,7 +51,7 @@ class IndexResult:
     """Records that cannot be decoded, with the reason."""
 
 
-_Take: TypeAlias = Callable[[IndexChange, Sequence[Record], IndexResult], None]
+_Take = Callable[[IndexChange, Sequence[Record], IndexResult], None]
 """Applies records to the index, and notes the outcome of each."""
 T = TypeVar("T")
 

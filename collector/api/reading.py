@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -27,7 +27,7 @@ from collector.records.feedback import Feedback, decode_feedback
 from collector.records.signal import rfc3339
 from collector.records.trace_views import TraceHeader
 
-Row: TypeAlias = tuple[Any, ...]
+Row = tuple[Any, ...]
 _header = msgspec.msgpack.Decoder(TraceHeader)
 _signals = msgspec.msgpack.Decoder(list[SignalEntry])
 

@@ -9,11 +9,11 @@ import hashlib
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from collector.records.trace_views import TraceHeader
 
-Used: TypeAlias = Literal["tool", "model", "user", "task", "attribute"]
+Used = Literal["tool", "model", "user", "task", "attribute"]
 
 BEGINNING = 300  # characters of a question, and of an answer, that a search looks at
 ASKED = 200  # characters of what is searched for, and the words of it that count

@@ -7,14 +7,14 @@ page) divides the list: what is not on the pages before is on those after, whate
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import msgspec
 
 from collector.api.outcomes import LAST_BIT
 from collector.api.search import FOUND, Used, query, word_of
 
-Given: TypeAlias = str | int | float
+Given = str | int | float
 STATUSES: Mapping[str, str] = {
     "open": "closed IS NULL",
     "closed": "closed IS NOT NULL",

@@ -1,7 +1,7 @@
 """The sessions before a moment and since it: which they are, and what differs between them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from collector.api.agents import standing_of
 from collector.api.charts import ChartVersion, Point, Reader
@@ -27,7 +27,7 @@ COMPARED = 200  # sessions before, and since, that are compared: those next to t
 FOR_EVER = 1e11  # log time that nothing comes after
 LOOKED = 10
 """Agents of one answer for which it is looked what differs; for the others it is unknown."""
-Differing: TypeAlias = Mapping[AgentLabels, Sequence[Difference]]  # what differs, by agent
+Differing = Mapping[AgentLabels, Sequence[Difference]]  # what differs, by agent
 
 
 class Sides(NamedTuple):

@@ -3,7 +3,7 @@
 import struct
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from collector.assembly.turns import Turns
 from collector.base.errors import Undecodable
@@ -93,7 +93,7 @@ def _unpacked(row: bytes) -> tuple[bytes, ClosedTrace]:
     return trace_id, ClosedTrace._make((*numbers, _ROOTS[int(root)], row[_ROW.size :].decode()))
 
 
-IsNeeded: TypeAlias = Callable[[bytes, ClosedTrace], bool]
+IsNeeded = Callable[[bytes, ClosedTrace], bool]
 """Whether a trace must stay remembered, whatever its age."""
 
 

@@ -8,7 +8,7 @@ from asyncio import TimerHandle
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -107,7 +107,7 @@ def _frame(kind: int, payload: bytes, *, flags: int = 0, stream: int = 0) -> byt
     return struct.pack(">IBBI", len(payload), kind, flags, stream)[1:] + payload
 
 
-Why: TypeAlias = Literal["large_head", "slow_head", "too_many", "unread"]
+Why = Literal["large_head", "slow_head", "too_many", "unread"]
 """Why a connection was closed."""
 
 

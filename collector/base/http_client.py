@@ -24,7 +24,7 @@ import zlib
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from http.cookiejar import CookieJar
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
@@ -101,7 +101,7 @@ class HttpAnswer(NamedTuple):
         return _retry_after(self.headers.get("retry-after", ""))
 
 
-Promise: TypeAlias = Callable[[HttpAnswer], bool]
+Promise = Callable[[HttpAnswer], bool]
 """Whether a 2xx holds what the tool answers when it has taken the request."""
 
 

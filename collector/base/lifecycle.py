@@ -13,7 +13,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from prometheus_client import Gauge
 
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 BEAT = 0.5  # seconds between heartbeats
 
 State = Literal["starting", "ready", "stopping"]
-Run: TypeAlias = Callable[[asyncio.Event], Awaitable[None]]
+Run = Callable[[asyncio.Event], Awaitable[None]]
 
 
 class Stages(asyncio.TaskGroup):

@@ -5,12 +5,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from collector.base.clock import Clock
 from collector.base.errors import Retryable
 
-Sleep: TypeAlias = Callable[[float], Awaitable[None]]  # `asyncio.sleep`, or the sleep of a test
+Sleep = Callable[[float], Awaitable[None]]  # `asyncio.sleep`, or the sleep of a test
 
 SAID_AGAIN = 60.0  # seconds after which a failure that lasts is logged again
 STEADY = 5.0  # seconds of failures after which a success ends the outage; after shorter ones, seconds of successes

@@ -7,7 +7,7 @@ bounded size (Space-Saving; Metwally, Agrawal, El Abbadi, ICDT 2005).
 
 from collections.abc import Hashable, Iterator, Sequence
 from math import exp2, log2
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -39,7 +39,7 @@ class NameVolume(msgspec.Struct, array_like=True):
         self.events += 1
 
 
-SlotsState: TypeAlias = tuple[Sequence[tuple[K, NameVolume]], Sequence[tuple[K, NameVolume]]]
+SlotsState = tuple[Sequence[tuple[K, NameVolume]], Sequence[tuple[K, NameVolume]]]
 """What a restart must not forget: names with a slot, then names without."""
 
 

@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import Literal, cast
 
 import lmdb
 
@@ -21,7 +21,7 @@ from collector.base.retry import Backoff, Sleep
 from collector.base.sqlite_file import is_full, is_of_disk
 from collector.base.telemetry import Telemetry
 
-Reason: TypeAlias = Literal["disk", "io", "bug"]
+Reason = Literal["disk", "io", "bug"]
 """disk: full; io: a disk or a peer that fails; bug: an error that the room does not foresee."""
 LONGEST = 60.0  # seconds between two starts at most. A room that ran longer begins again with the shortest wait.
 _FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -10,17 +10,17 @@ from typer.core import TyperCommand
 from collector.config.load import load
 from collector.config.tree import Config
 
-Files: TypeAlias = Annotated[
+Files = Annotated[
     list[Path] | None,
     typer.Option("--config", metavar="FILE", help="A YAML file; may be repeated, later wins."),
 ]
-Overrides: TypeAlias = Annotated[
+Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PATH=VALUE", help="One setting; may be repeated."),
 ]
 
 
-Plugins: TypeAlias = Annotated[
+Plugins = Annotated[
     list[str] | None,
     typer.Option(
         "--plugin", metavar="FILE", help="Evaluators of your own: a Python file; repeatable."
@@ -38,22 +38,16 @@ def loaded(files: Files, overrides: Overrides, plugins: Plugins = None) -> Confi
     return config.model_copy(update={"plugins": (*config.plugins, *(plugins or ()))})
 
 
-Paths: TypeAlias = Annotated[
+Paths = Annotated[
     list[Path],
     typer.Argument(metavar="PATH", help="Recordings: files, or folders with their subfolders."),
 ]
-TableOrJson: TypeAlias = Annotated[
-    Literal["table", "json"], typer.Option("--format", help="table or json.")
-]
-TableOrLines: TypeAlias = Annotated[
+TableOrJson = Annotated[Literal["table", "json"], typer.Option("--format", help="table or json.")]
+TableOrLines = Annotated[
     Literal["table", "jsonl"], typer.Option("--format", help="table or jsonl.")
 ]
-Output: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write there, not to stdout.")
-]
-Evaluators: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="A,B", help="Emit only these evaluators.")
-]
+Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Write there, not to stdout.")]
+Evaluators = Annotated[str | None, typer.Option(metavar="A,B", help="Emit only these evaluators.")]
 
 
 def names(evaluators: Evaluators) -> list[str] | None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TextIO
 
 from rich.cells import cell_len, set_cell_size
 
@@ -12,7 +12,7 @@ from evaluators.counts import amount
 
 LONGEST = 1_000  # characters of a cell that are looked at: an explanation may be long
 MOST_ERRORS = 20  # different errors that are printed in full; all stand in their rows
-Shows: TypeAlias = Callable[[Mapping[str, Any]], bool]
+Shows = Callable[[Mapping[str, Any]], bool]
 COLUMNS = ("trace", "evaluator", "method", "score", "reason")
 _FIXED = (8, 20, 13, 14)
 """Cells of all columns but the last: `conversation_quality`, `deterministic` and `not_applicable` fit."""

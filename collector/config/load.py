@@ -6,7 +6,7 @@ Mappings merge, everything else replaces.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast, get_args, get_origin
+from typing import Any, Literal, cast, get_args, get_origin
 
 from pydantic import SecretStr, ValidationError
 
@@ -57,7 +57,7 @@ def _is_text(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, _TEXTS)
 
 
-Tree: TypeAlias = dict[str, Any]
+Tree = dict[str, Any]
 PREFIX = "SPANWISE_"
 MAX_FILE = 1 << 20
 """Bytes of a file of settings."""

@@ -5,14 +5,14 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Annotated, Any, TypeAlias, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, PlainSerializer, SecretStr
 
 from collector.config.tree import Config
 
-Path: TypeAlias = tuple[str | int, ...]
-Detail: TypeAlias = Mapping[str, Any]
+Path = tuple[str | int, ...]
+Detail = Mapping[str, Any]
 """One error as pydantic lists it: type, loc, msg, input, ctx."""
 
 _EXPECTED = {

@@ -4,7 +4,7 @@ import http.client
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from google.protobuf.message import DecodeError
@@ -87,7 +87,7 @@ def _log_records(request: bytes) -> Iterator[Any]:
 
 
 MOST = 64 << 20  # bytes of an answer: more than any of ours has
-Get: TypeAlias = Callable[[str], Any]
+Get = Callable[[str], Any]
 """Answers a GET of the admin API, by path, with its decoded JSON; None for 404. Raises ConfigError."""
 
 

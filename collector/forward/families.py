@@ -1,10 +1,10 @@
 """What is counted of forwarding."""
 
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
 from collector.base.telemetry import Telemetry
 
-Result: TypeAlias = Literal[
+Result = Literal[
     "forwarded", "partial", "retried", "halved", "returned", "refused", "failed", "expired"
 ]
 RESULTS: tuple[Result, ...] = get_args(Result)

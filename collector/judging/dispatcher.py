@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 from collector.base.clock import Clock
 from collector.config.tree import JudgeConfig
@@ -105,7 +105,7 @@ class SubjectQueue(Generic[T]):
 READ_AHEAD = 4096  # subjects that wait at most, about 1 KB each
 MOMENT = 0.5  # seconds after which it looks again who may begin: shares change with time
 
-Judging: TypeAlias = Callable[[JudgedSubject, Content | None], Coroutine[None, None, None]]
+Judging = Callable[[JudgedSubject, Content | None], Coroutine[None, None, None]]
 """Judges one subject. Content None: it waited, and its content must be read back."""
 
 

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from collector.base.errors import Undecodable
 from collector.judging.port import Job, SessionJob, TraceJob
@@ -56,7 +56,7 @@ class Progress:
         return (subject, digest) in self._judged
 
 
-Content: TypeAlias = RawTrace | SessionRecord
+Content = RawTrace | SessionRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

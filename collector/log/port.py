@@ -15,7 +15,7 @@ Contract (`tests/support/log_contract.py` holds every adapter to it):
 import struct
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -44,8 +44,8 @@ _MIX = 0x5BD1E995
 _WORD = 0xFFFFFFFF
 """Of murmur2, as Kafka's default partitioner uses it: its seed, its multiplier, and 32 bits."""
 
-Headers: TypeAlias = tuple[tuple[str, bytes], ...]
-Range: TypeAlias = tuple[int, int, int, int]
+Headers = tuple[tuple[str, bytes], ...]
+Range = tuple[int, int, int, int]
 """Bytes of a record's value: partition, offset, from, below."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias
+from typing import Literal
 from urllib.parse import quote_plus
 
 from msgspec import convert
@@ -99,7 +99,7 @@ def _duration(seconds: int) -> str:
     return f"{minutes}m {rest}s" if minutes else f"{rest}s"
 
 
-Result: TypeAlias = Literal["sent", "retried", "superseded", "dropped"]
+Result = Literal["sent", "retried", "superseded", "dropped"]
 LONGEST = 3600.0
 """Seconds for which a notice is tried."""
 MOST_WAITING = 256  # notices of one target that wait at the same time

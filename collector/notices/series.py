@@ -3,9 +3,9 @@
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-Labels: TypeAlias = tuple[tuple[str, str], ...]
+Labels = tuple[tuple[str, str], ...]
 INCREASE = 1800.0
 """Seconds over which the growth of counters is asked for."""
 GAP = 300.0  # seconds for which a gauge that is gone keeps its last value, where a rule reads it with `last_over_time`

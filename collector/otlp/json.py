@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, cast
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import EncodeError, Message
@@ -38,7 +38,7 @@ _FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 """A string, also one that does not end: every byte is looked at once."""
 _ITEMS = (Span.DESCRIPTOR, LogRecord.DESCRIPTOR)
-_Object: TypeAlias = dict[str, Any]
+_Object = dict[str, Any]
 
 
 def to_protobuf(body: bytes, message: type[Message]) -> DecodedRequest:

@@ -11,7 +11,7 @@ Names are those of `/metrics` and units are empty, so that a backend adds no suf
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
@@ -27,8 +27,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 from prometheus_client import Metric as Family
 
 LARGEST = 900_000  # bytes of points in a request: with names and resource it stays below 1 MiB
-Labels: TypeAlias = tuple[tuple[str, str], ...]
-Kind: TypeAlias = Literal["sum", "gauge", "histogram"]
+Labels = tuple[tuple[str, str], ...]
+Kind = Literal["sum", "gauge", "histogram"]
 
 
 class MetricSeries(NamedTuple):

@@ -10,7 +10,7 @@ is not decoded but copied: that is decided per request, span and attribute.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -28,7 +28,7 @@ from evaluators.dialects.content.sessions import SESSION
 if TYPE_CHECKING:  # a worker has no use for it: see `PlanSettings`
     from collector.config.tree import Config
 
-Redact: TypeAlias = Callable[[DecodedRequest, type[Message]], DecodedRequest]
+Redact = Callable[[DecodedRequest, type[Message]], DecodedRequest]
 """From a request, which is such a message, to the same one without secrets."""
 _LENGTH_DELIMITED = 2
 PER_BYTES = 32

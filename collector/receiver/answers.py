@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from socket import socket
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
@@ -58,9 +58,7 @@ class Behind(Retryable):
         """Seconds that a sender waits longer than after another refusal."""
 
 
-Reason: TypeAlias = Literal[
-    "no_room", "share", "slow", "hung_up", "stopping", "behind", "log", "fault"
-]
+Reason = Literal["no_room", "share", "slow", "hung_up", "stopping", "behind", "log", "fault"]
 
 
 _REASONS: dict[type[Exception], Reason] = {

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 import grpc
 
@@ -76,7 +76,7 @@ def _pointer_at(where: int) -> int:
     return ctypes.c_size_t.from_address(where).value
 
 
-Why: TypeAlias = Literal["http1", "slow_head", "too_many"]  # why a connection was closed
+Why = Literal["http1", "slow_head", "too_many"]  # why a connection was closed
 
 LOOK = 4  # bytes that tell HTTP/1 from HTTP/2, whose connections begin with PRI, and from TLS
 WAIT = 10.0  # seconds for the first bytes of a connection, and for the rest of a request that was refused

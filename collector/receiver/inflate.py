@@ -1,7 +1,7 @@
 """Decompression with a bound: a bomb costs at most `limit` bytes."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import zstandard
 from isal import isal_zlib
@@ -9,7 +9,7 @@ from isal import isal_zlib
 from collector.base.errors import TooLarge, Undecodable
 from collector.otlp.repair import DecodedRequest
 
-Inflate: TypeAlias = Callable[[bytes, int], bytes]
+Inflate = Callable[[bytes, int], bytes]
 """Body and limit to plain body. Raises TooLarge, Undecodable."""
 
 _GZIP_MAGIC = b"\x1f\x8b"

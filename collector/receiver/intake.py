@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from collector.base.clock import Clock
 from collector.base.errors import LogFull, RecordTooLarge, Retryable, TooLarge, Undecodable
@@ -38,9 +38,9 @@ from collector.receiver.inflate import Decode, Inflate, protobuf
 from collector.receiver.overload import Overload, Pace, ending
 from collector.receiver.splitter import Splitter
 
-Transport: TypeAlias = Literal["grpc", "http"]
-Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
-Body: TypeAlias = bytes | AsyncIterator[bytes] | Callable[[], Awaitable[bytes]]
+Transport = Literal["grpc", "http"]
+Result = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
+Body = bytes | AsyncIterator[bytes] | Callable[[], Awaitable[bytes]]
 """A body that is there, one that comes in chunks, or one that is read once there is room."""
 
 LARGE_TO_REDACT = 64 << 10

@@ -2,13 +2,13 @@
 
 import logging
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE
 from collector.receiver.answers import Code, ReceiverReply
 from collector.receiver.families import ReceiverFamilies
 
-Door: TypeAlias = Literal["path", "method", "media_type", "http2"]
+Door = Literal["path", "method", "media_type", "http2"]
 """What was wrong: nothing is served there, or not so; or it was gRPC on the HTTP port."""
 _NO_PATH = ReceiverReply(
     code=Code.NOT_FOUND,

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import msgspec
 from msgspec import structs
@@ -30,7 +30,7 @@ from collector.records.codec import decode
 from collector.records.given import EvaluationOrigin, Given, Kind, Scale, slug
 from collector.records.sessions import session_key
 
-Opinion: TypeAlias = Literal["positive", "negative", "neutral"]
+Opinion = Literal["positive", "negative", "neutral"]
 """`neutral`: neither, or nothing that is known as one of the two."""
 TYPE = "spanwise.feedback.v1"
 MAX_TEXT = 512

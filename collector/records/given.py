@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Literal, TypeAlias, TypedDict
+from typing import Literal, TypedDict
 
 import msgspec
 
@@ -15,7 +15,7 @@ from collector.otlp.json import bound_elements
 from collector.otlp.wire import MAX_FIELDS
 from collector.records.codec import NOT_A_RECORD
 
-Kind: TypeAlias = Literal["human", "code", "llm"]
+Kind = Literal["human", "code", "llm"]
 SCORES = "evaluations"
 MAX_BYTES = 64 << 10  # of one object of a request
 LONGEST_NAME = 64  # characters of an external evaluator's name

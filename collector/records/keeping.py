@@ -2,11 +2,11 @@
 
 import hashlib
 from math import inf
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
 import msgspec
 
-KeptReason: TypeAlias = Literal[
+KeptReason = Literal[
     "failed", "slow", "alarm", "new_version", "feedback", "share", "other", "failed_late"
 ]
 KEPT_REASONS: tuple[KeptReason, ...] = get_args(KeptReason)

@@ -7,7 +7,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 LEAST = 5  # scores that a side needs to be compared
 CLEAR = 3.0  # standard errors from which on a move is more than chance, with some twenty evaluators looked at
@@ -39,7 +39,7 @@ def summed(
     return found
 
 
-Sessions: TypeAlias = Sequence[Mapping[str, EvaluatorScores]]  # of each session, by evaluator
+Sessions = Sequence[Mapping[str, EvaluatorScores]]  # of each session, by evaluator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

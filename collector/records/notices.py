@@ -1,17 +1,17 @@
 """What topic `windows` holds of alerts: which fire, and what each target was sent (`collector/notices/alarms.py`)."""
 
 import hashlib
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import msgspec
 
 from collector.records.codec import decode
 
 NOTICES = b"\0notices\0"  # prefix of the keys
-State: TypeAlias = Literal["firing", "resolved"]
-Sent: TypeAlias = Literal["firing", "resolved", "dropped"]
+State = Literal["firing", "resolved"]
+Sent = Literal["firing", "resolved", "dropped"]
 """`dropped`: the notice that it fires could not be sent, and its end will not be."""
-Labels: TypeAlias = tuple[tuple[str, str], ...]
+Labels = tuple[tuple[str, str], ...]
 """In order of name, with `alertname` and `severity`: an alert's identity, as in Alertmanager."""
 
 

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -37,7 +37,7 @@ _LISTS = (64, 8, 0)
 """Members, the last, of each list and mapping of its metadata that are left after that."""
 
 
-Sample: TypeAlias = Literal["base", "more", "random"]
+Sample = Literal["base", "more", "random"]
 """`base`: by `judge.sample`, or nothing is sampled; `more`: beyond it (`judge.more`); `random`: `base`, of before."""
 
 

@@ -5,7 +5,7 @@ Names are label values (`collector.base.telemetry.short`); an agent without labe
 """
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -13,7 +13,7 @@ from collector.records.second_opinion import SecondOpinion
 from evaluators.formulas.fault_watch import Cause, Counted, FaultKind
 from evaluators.model import Scope
 
-AgentLabels: TypeAlias = tuple[str, str]  # (service, agent), as label values
+AgentLabels = tuple[str, str]  # (service, agent), as label values
 
 
 class WindowMean(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,5 +187,5 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Its open traces that run away, the one that was found longest ago first."""
 
 
-Standings: TypeAlias = Mapping[AgentLabels, Standing]
+Standings = Mapping[AgentLabels, Standing]
 """Every agent with label values of its own; empty while the windows of before a restart are still being read."""

@@ -9,7 +9,7 @@ Records are taken in the order of offsets, each after the one before it is finis
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -39,7 +39,7 @@ AWAITED_COST = 4 << 10
 PLUGIN_LAG = 15.0
 """Seconds that a session which is due waits for third parties' evaluators: the time of one (10 s) and a start of its
 process. Our scores of a session must not be later for what hangs."""
-Dropped: TypeAlias = Literal["repeated", "outdated"]  # why a trace record is not scored
+Dropped = Literal["repeated", "outdated"]  # why a trace record is not scored
 
 
 class OpenSessions:

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from collector.api.about import About
 from collector.api.admin import AdminServer, build_app
@@ -66,7 +66,7 @@ class Endpoints:
     admin: str
 
 
-TellAbout: TypeAlias = Callable[[Config, Sequence[Spec], Plan, Callable[[], frozenset[str]]], About]
+TellAbout = Callable[[Config, Sequence[Spec], Plan, Callable[[], frozenset[str]]], About]
 
 
 class App:

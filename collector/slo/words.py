@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 CLOCK = "clock"
 """The shape of a moment, in Unix seconds: `06:41 UTC`."""
@@ -63,7 +63,7 @@ class Words(Protocol):
         ...
 
 
-Text: TypeAlias = Callable[[Words], str]
+Text = Callable[[Words], str]
 
 
 @dataclass(frozen=True, slots=True)

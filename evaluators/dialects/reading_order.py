@@ -5,7 +5,7 @@ Each model call is sent the history before it once more: of a call only what is 
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import msgspec
 
@@ -56,7 +56,7 @@ def _asked(exchange: Exchange) -> tuple[Message, ...]:
 
 
 Speaker = Literal["system", "user", "assistant", "tool", "agent"]
-_Said: TypeAlias = tuple[str, str]
+_Said = tuple[str, str]
 """Equal for two records of one utterance: who said it, and the words."""
 
 

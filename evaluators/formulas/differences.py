@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from math import sqrt
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
-Kind: TypeAlias = Literal["version", "model", "user", "attribute", "tool", "word"]
-Fact: TypeAlias = tuple[Kind, str]
+Kind = Literal["version", "model", "user", "attribute", "tool", "word"]
+Fact = tuple[Kind, str]
 """What can be said of a session: it is of this version, uses this tool, its question holds this word."""
 
 CLEAR = 4.0  # standard errors from which on a share differs by more than chance, with a few thousand words looked at

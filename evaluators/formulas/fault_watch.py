@@ -14,13 +14,13 @@ Source: Spanwise, measured on recordings with known faults (docs/alerting.md).
 from collections.abc import Sequence
 from itertools import pairwise
 from math import log, sqrt
-from typing import Literal, NamedTuple, Self, TypeAlias
+from typing import Literal, NamedTuple, Self
 
 import msgspec
 
 from evaluators.formulas.recent_uses import Bucket, RecentUses
 
-FaultKind: TypeAlias = Literal[
+FaultKind = Literal[
     "server_failed",
     "tool_failed",
     "tool_empty",
@@ -34,9 +34,9 @@ FaultKind: TypeAlias = Literal[
     "cancelled",
 ]
 """What a fault watch looks at; `server_failed`: what tools of one server that fail together are."""
-Cause: TypeAlias = tuple[FaultKind, str]
+Cause = tuple[FaultKind, str]
 """(fault, tool) of what explains that scores dropped; the tool is empty for a fault of the agent."""
-FaultEvent: TypeAlias = Literal["raised", "over"]
+FaultEvent = Literal["raised", "over"]
 
 RATIOS = (2.0, 8.0, 64.0)
 """How many times as likely as before a failure is under each of the sums' hypotheses."""

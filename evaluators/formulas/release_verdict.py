@@ -17,15 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import NormalDist, fmean
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 LOOKS = (20, 40, 80, 160)  # sessions of the candidate at which is decided
 MIN_BASELINE = 20
 MARGIN = 0.1
 """How far below .5 the rank may lie for the release to pass."""
 Z = NormalDist().inv_cdf(1 - 0.05 / len(LOOKS))
-Decision: TypeAlias = Literal["pass", "fail", "inconclusive"]
-Reason: TypeAlias = Literal["too_few_candidate", "too_few_baseline", "undecided", "low_coverage"]
+Decision = Literal["pass", "fail", "inconclusive"]
+Reason = Literal["too_few_candidate", "too_few_baseline", "undecided", "low_coverage"]
 
 
 class Rank(NamedTuple):

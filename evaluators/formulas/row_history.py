@@ -5,9 +5,9 @@ import struct
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
-Row: TypeAlias = tuple[int, ...]
+Row = tuple[int, ...]
 _MOST = (1 << 32) - 1  # greater numbers count as this one
 
 

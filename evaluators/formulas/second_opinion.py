@@ -10,11 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import NormalDist
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from evaluators.formulas.release_verdict import MARGIN, Look, looks_of
 
-Verdict: TypeAlias = Literal["confirmed", "not_confirmed", "undecided"]
+Verdict = Literal["confirmed", "not_confirmed", "undecided"]
 
 FALSELY = {20: 0.0005, 40: 0.009, 80: 0.002, 160: 0.005}
 """By look, the share of drops without a loss that it may confirm: a page wakes somebody, so at most 2 % in all.

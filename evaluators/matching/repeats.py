@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from evaluators.counts import amount
 from evaluators.matching.json_values import encoded
@@ -27,7 +27,7 @@ _WAITS = re.compile(r"(?<![a-zA-Z])(?:sleep|wait|delay|pause)(?![a-zA-Z])", re.I
 """In the names of tools that only let time pass: `sleep`, `wait_30s`, `browser.wait`."""
 
 
-Question: TypeAlias = tuple[str, bytes]  # tool and arguments
+Question = tuple[str, bytes]  # tool and arguments
 
 
 class _Grouped(NamedTuple):

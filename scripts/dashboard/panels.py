@@ -5,11 +5,11 @@ A panel has no place and no id yet: `layout.py` gives both.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from scripts.dashboard.promql import AGENT, chosen
 
-Panel: TypeAlias = dict[str, Any]
+Panel = dict[str, Any]
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 NO_VALUE = "unknown"

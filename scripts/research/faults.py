@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from math import cos, pi
 from pathlib import Path
 from statistics import median
-from typing import TypeAlias
 
 import numpy as np
 
@@ -33,7 +32,7 @@ TOOLS = 10
 PATIENCE = 300
 """Sessions after which a fault counts as not noticed."""
 
-Chance: TypeAlias = Callable[[Flags, int], Numbers | float]
+Chance = Callable[[Flags, int], Numbers | float]
 """How likely each use fails, by whether the one before it did, and by the number of the use."""
 
 

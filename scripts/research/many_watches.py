@@ -4,8 +4,6 @@ A month of a thousand histories takes seconds. `tests/property/test_simulated_fa
 itself. Each session is one use, so that no use is a session's second.
 """
 
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,8 +20,8 @@ from evaluators.formulas.fault_watch import (
     RATIOS,
 )
 
-Flags: TypeAlias = NDArray[np.bool_]
-Numbers: TypeAlias = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
 _RATIOS = np.array(RATIOS)[:, None]
 
 

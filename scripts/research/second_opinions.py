@@ -14,7 +14,7 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 from statistics import NormalDist, fmean
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,9 @@ SMALL, LARGE = 0.5, 0.8
 DAY = 86_400.0  # seconds
 AGENT = ("bot", "planner")
 
-Scores: TypeAlias = NDArray[np.int64]
+Scores = NDArray[np.int64]
 """Whole hundredths; by stream, where there are several, in order of time."""
-Judge: TypeAlias = Callable[[np.random.Generator, NDArray[np.bool_]], Scores]
+Judge = Callable[[np.random.Generator, NDArray[np.bool_]], Scores]
 """The scores of sessions, by whether each failed."""
 ROUNDED = np.array([NORMAL.inv_cdf((each + 0.5) / 100) for each in range(100)])
 """Normal scores from which a grade is a hundredth more."""

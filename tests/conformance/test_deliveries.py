@@ -4,7 +4,7 @@ import contextlib
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
@@ -14,8 +14,8 @@ from tests.support import otlp_logs
 from tests.support.kafka.topics import create_topic
 from tests.support.otlp_backend import Backend, grpc_backend, http_backend
 
-LogsAt: TypeAlias = Callable[[], contextlib.AbstractAsyncContextManager[otlp_logs.LogsServer]]
-Server: TypeAlias = Callable[..., contextlib.AbstractAsyncContextManager[Backend]]
+LogsAt = Callable[[], contextlib.AbstractAsyncContextManager[otlp_logs.LogsServer]]
+Server = Callable[..., contextlib.AbstractAsyncContextManager[Backend]]
 NOBODY = "http://127.0.0.1:1"
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable
-from typing import TypeAlias
 
 import grpc
 import pytest
@@ -30,8 +29,8 @@ from tests.support.otlp_backend import Backend, grpc_backend, http_backend
 from tests.support.received_log import spans_of
 from tests.support.receiving import Served, export, serving
 
-LogsAt: TypeAlias = Callable[[], contextlib.AbstractAsyncContextManager[otlp_logs.LogsServer]]
-Server: TypeAlias = Callable[..., contextlib.AbstractAsyncContextManager[Backend]]
+LogsAt = Callable[[], contextlib.AbstractAsyncContextManager[otlp_logs.LogsServer]]
+Server = Callable[..., contextlib.AbstractAsyncContextManager[Backend]]
 PROTOCOLS = pytest.mark.parametrize(
     ("protocol", "server"), [("grpc", grpc_backend), ("http", http_backend)]
 )

@@ -4,7 +4,7 @@ import re
 import threading
 from collections.abc import Iterator
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
@@ -36,8 +36,8 @@ ROW = re.compile(
     re.DOTALL,
 )
 
-Version: TypeAlias = tuple[str, str, str]
-Numbers: TypeAlias = dict[Version, dict[str, float | None]]
+Version = tuple[str, str, str]
+Numbers = dict[Version, dict[str, float | None]]
 
 
 def conversation(service: str, session: str, version: str, *, fails: bool) -> bytes:

@@ -3,7 +3,6 @@
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
-from typing import TypeAlias
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +19,7 @@ from tests.support import api_records as make
 from tests.support.examples import examples
 
 EVALUATORS = ("loop_detection", "coherence")
-Kept: TypeAlias = dict[tuple[int, int], dict[str, tuple[float | None, bool | None]]]
+Kept = dict[tuple[int, int], dict[str, tuple[float | None, bool | None]]]
 
 coming = st.lists(
     st.tuples(

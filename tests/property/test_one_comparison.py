@@ -188,7 +188,7 @@ def test_watches_and_index_count_the_versions_alike(
 ) -> None:
     history = [*old, *new]
     order.shuffle(history)
-    counts = counted_by_version(watched(history).counts(AGENT), "1", "2")
+    counts = counted_by_version([*watched(history).of(AGENT).by_version()], "1", "2")
     before, since = (
         [
             session(failed_by_tool(call for turn in made for call in calls_of(turn)))
@@ -228,7 +228,7 @@ def test_commands_count_recordings_as_the_watches_count_the_versions(
     verdict = json.loads(capsys.readouterr().out)
     both = [*(("1", each) for each in before), *(("2", each) for each in since)]
     watches = watched([(version, [{**each.tools}]) for version, each in both])
-    counts = of_tools(counted_by_version(watches.counts(AGENT), "1", "2"))
+    counts = of_tools(counted_by_version([*watches.of(AGENT).by_version()], "1", "2"))
 
     if counts is not None:
         assert changed["tools"] == what_changed(before, since, counts)["tools"]

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -28,7 +27,7 @@ from tests.support import api_records as make
 from tests.support.examples import examples
 from tests.support.table import for_each
 
-Fits: TypeAlias = Callable[[SessionEntry], object]
+Fits = Callable[[SessionEntry], object]
 KINDS = 120
 """Sessions before any are written while pages are read."""
 

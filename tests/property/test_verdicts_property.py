@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -235,7 +234,7 @@ def test_counters_count_a_judged_outcome_of_a_trace_once(arrived: list[Arrival])
         assert {n for (trace, _), n in counted.items() if trace in held} <= {1}
 
 
-Age: TypeAlias = tuple[float, int, str]
+Age = tuple[float, int, str]
 """Seen, start, trace id: the order in which traces leave a window, the oldest first."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import httpx
 import msgspec
@@ -117,7 +117,7 @@ class Stand:
         self.api.close()
 
 
-NewStand: TypeAlias = Callable[..., Stand]
+NewStand = Callable[..., Stand]
 """Settings and arguments of `Stand` in, one that is closed at the end of the test out."""
 
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
 import pytest
 
@@ -85,7 +85,7 @@ def spanwise(
     return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
-Run: TypeAlias = Callable[..., Ended]
+Run = Callable[..., Ended]
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 from tests.support.certificates import Pair
 
-Body: TypeAlias = dict[str, Any]
+Body = dict[str, Any]
 
 
 class Request(NamedTuple):

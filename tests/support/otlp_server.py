@@ -4,14 +4,14 @@ import contextlib
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeVar, cast
 
 import grpc
 
 from tests.support.certificates import Pair
 from tests.support.loopback import LoopbackServer, Reply, Request
 
-Export: TypeAlias = Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]
+Export = Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]
 
 
 @dataclass

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from tests.support.loopback import Body, Reply
 from tests.support.openai_server import filled
 
-Way: TypeAlias = Callable[[int, Body], Reply]
+Way = Callable[[int, Body], Reply]
 """From the number of the request (1 is the first) and its body."""
 
 

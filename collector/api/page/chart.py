@@ -6,12 +6,12 @@ A plot is `WIDTH` by `HEIGHT` units, whatever its size on the screen; the templa
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 WIDTH, HEIGHT = 1000.0, 100.0
 WIDE, NARROW = 0.7, 2.3
 """What a letter of a label takes of the width of a chart, in per cent: 6.5 of 930 pixels, and of 280 on a phone."""
-Values: TypeAlias = Sequence[float | None]
+Values = Sequence[float | None]
 """One for each part of the time; None: nothing is known of it."""
 
 
@@ -29,7 +29,7 @@ class Hover(NamedTuple):
     text: str
 
 
-Kind: TypeAlias = Literal["fault", "drop", "better", "past", "release"]
+Kind = Literal["fault", "drop", "better", "past", "release"]
 
 
 class ChartMark(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -10,7 +10,7 @@ from collector.api.page.sheet import Sheet
 from collector.api.page.views import words
 
 EVIDENCE = 12  # spans that a row names; the API has the rest
-Named: TypeAlias = tuple[int, str]  # a span's number on the page, and its name
+Named = tuple[int, str]  # a span's number on the page, and its name
 _ORDER = {"scored": 0, "failed": 1, "measured": 2, "skipped": 3, "not_applicable": 4}
 
 

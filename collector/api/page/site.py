@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from collector.api.about import About
 from collector.api.agreement_routes import Agreements
@@ -20,7 +20,7 @@ from collector.config.tree import Config
 from collector.log.port import Log
 from collector.records.standing import AgentLabels, Standings
 
-Verdict: TypeAlias = Callable[[Mapping[str, str | None]], dict[str, Any]]
+Verdict = Callable[[Mapping[str, str | None]], dict[str, Any]]
 """The parameters of `/api/v1/compare` in, its verdict out; raises Refused."""
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from collector.base.errors import DataDamaged
 
@@ -38,7 +38,7 @@ _database = struct.Struct("=IHHQQQQQ")
 _node = struct.Struct("=HHHH")
 _longest_key = 511
 
-Order: TypeAlias = Callable[[bytes], Any]
+Order = Callable[[bytes], Any]
 """What the keys of a tree ascend by: `bytes`, themselves, but of free pages."""
 
 

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import lmdb
 
@@ -61,7 +61,7 @@ class WriteCall:
         return bool(self.records) and self.records[0].topic == SPANS
 
 
-Answer: TypeAlias = Sequence[Position] | Exception
+Answer = Sequence[Position] | Exception
 
 
 class Appended(NamedTuple):
@@ -71,7 +71,7 @@ class Appended(NamedTuple):
     dropped: Sequence[Position]  # records that were dropped to free space
 
 
-Deliver: TypeAlias = Callable[[Sequence[WriteCall], Sequence[Answer], Sequence[Appended]], None]
+Deliver = Callable[[Sequence[WriteCall], Sequence[Answer], Sequence[Appended]], None]
 """Receives the calls, their answers and the changes to the log. Called in the writer's thread."""
 
 

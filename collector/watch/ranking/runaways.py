@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from collector.records.signal import Signal, signal_id, trace_input_digest
 from collector.records.subject import signal_of
@@ -11,7 +11,7 @@ from collector.watch.ranking.histories import Histories, digest_of, number_of
 from evaluators.formulas.trace_calls import TraceCallsHistory
 from evaluators.trace.runaway import is_found, with_usual_calls
 
-CallHistories: TypeAlias = Histories[TraceCallsHistory]
+CallHistories = Histories[TraceCallsHistory]
 """By service and name, bounded."""
 
 

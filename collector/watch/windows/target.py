@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,7 +19,7 @@ from evaluators.formulas.release_verdict import looks_of
 MAX_FED = 256  # signals that a detector remembers: repeats come soon after a crash
 
 
-ServiceKey: TypeAlias = tuple[str, str, str]
+ServiceKey = tuple[str, str, str]
 """(service, evaluator, scope): a session counts for one agent among those of its service."""
 
 

@@ -1,7 +1,7 @@
 """All label sets that role `publish` exports, within their caps. Pure: time is an argument."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -23,7 +23,7 @@ from collector.watch.windows.versions import VersionsOfAgents
 from evaluators.coverage import is_low
 from evaluators.model import Scope
 
-Objectives: TypeAlias = Callable[[str], float | None]
+Objectives = Callable[[str], float | None]
 """By evaluator; None: it has no objective, so no drift is looked for and no burn rate computed."""
 
 MAX_AGENTS = 64

@@ -4,7 +4,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from heapq import nlargest
 from math import inf
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from collector.records.windows import WindowEntry
 from evaluators.formulas.distribution import ConfidenceInterval, weighted_bounds
 
 MOST_WAITING = 256  # sessions whose latest score waits
-Age: TypeAlias = tuple[int, str]  # as `WindowEntry.age`
+Age = tuple[int, str]  # as `WindowEntry.age`
 _BITS = 1074  # the smallest float above 0 is 2 ** -1074
 _UNITS = 1 << _BITS
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 
 import msgspec
 import yaml
@@ -40,7 +40,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return tuple(call for call in self.calls for _ in range(call.times))
 
 
-Session: TypeAlias = tuple[Turn, ...]
+Session = tuple[Turn, ...]
 
 
 def as_text(value: Any) -> str:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
@@ -15,8 +15,8 @@ from tests.support.recordings import write as write_recording
 
 START = 1_760_000_000_000_000_000
 SECOND = 1_000_000_000
-Attributes: TypeAlias = dict[str, str]
-Message: TypeAlias = dict[str, Any]
+Attributes = dict[str, str]
+Message = dict[str, Any]
 UNAVAILABLE = "HTTP 500: the model is not available"
 
 

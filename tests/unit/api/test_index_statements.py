@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -29,7 +29,7 @@ ROWS = 200_000
 FIRST = 1_000
 """The first of the rows that are copies."""
 API = Path(collector.api.__file__).parent
-Site: TypeAlias = tuple[str, int, int]
+Site = tuple[str, int, int]
 """File, line and column at which a call ends."""
 CALLS = {"execute", "_execute", "executemany"}
 REASONS = {

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -52,7 +52,7 @@ async def service() -> AsyncIterator[Stub]:
         yield made
 
 
-Ask: TypeAlias = Callable[..., Awaitable[Ended]]
+Ask = Callable[..., Awaitable[Ended]]
 
 
 @pytest.fixture

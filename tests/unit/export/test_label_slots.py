@@ -1,7 +1,7 @@
 """Who has label values of their own: those that report most, whoever came first; and what becomes of the others."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -17,7 +17,7 @@ from tests.support.table import for_each
 FULL = 64
 
 
-Counted: TypeAlias = tuple[float, Iterable[str], list[str]]
+Counted = tuple[float, Iterable[str], list[str]]
 """The hours that have passed, names that report, and those that lose their slots."""
 STORIES: Mapping[str, tuple[int, list[Counted]]] = {
     "a newcomer takes the slot of the least once it has clearly more": (

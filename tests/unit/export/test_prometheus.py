@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
@@ -25,7 +25,7 @@ def session(name: str, score: float | None, **fields: Any) -> Signal:
     return signal(name, None, score=score, **fields)
 
 
-Exported: TypeAlias = tuple[Sequence[Sequence[Signal]], Mapping[str, float | None]]
+Exported = tuple[Sequence[Sequence[Signal]], Mapping[str, float | None]]
 EXPORTED: Mapping[str, Exported] = {
     "each subject counts once by its outcome": (
         [

@@ -1,7 +1,6 @@
 """Each target is sent each alert once, whatever comes between."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 import pytest
 
@@ -14,7 +13,7 @@ from tests.support.notices import BROKEN, DROPPED, PLACE, SLOW, Looked
 FIRES, ENDS = ("AgentFault", "firing"), ("AgentFault", "resolved")
 DROPS, RECOVERS = ("AgentScoreDrop", "firing"), ("AgentScoreDrop", "resolved")
 BESIDE = DROPPED._replace(only_goes_on=True)
-Story: TypeAlias = Sequence[tuple[float, Sequence[FoundAlert], Sequence[tuple[str, str]]]]
+Story = Sequence[tuple[float, Sequence[FoundAlert], Sequence[tuple[str, str]]]]
 """A second, what holds then, and what the target is sent."""
 
 
