@@ -30,7 +30,7 @@ from evaluators.registry import Registry
 from evaluators.resources import Block, Embedder, History, Sketch, UnitInterval
 from evaluators.run import SessionScorer
 from tests.support.faulty_log import FaultyLog
-from tests.support.signals import decoded_in, published_in
+from tests.support.signals import decoded_in
 from tests.support.ticking import SetClock
 
 
@@ -267,8 +267,7 @@ CLOSED = Subject(
 
 def open_sessions(of: Rules, *, awake: int = AWAKE, **limits: float) -> OpenSessions:
     """The sessions of one partition, none is open."""
-    window = SessionWindow.model_validate(limits)
-    return OpenSessions(partition=0, rules=of, limits=window, awake=awake)
+    return OpenSessions(partition=0, rules=of, limits=windows(**limits).session, awake=awake)
 
 
 def taken(
@@ -399,11 +398,3 @@ def append_verdict(log: FaultyLog, verdict: VerdictRecord, now: float | None = N
 
 def shown(log: FaultyLog, evaluator: str) -> list[Signal]:
     return [each for each in signals(log) if each.evaluator == evaluator]
-
-
-def first_counts(log: FaultyLog) -> dict[tuple[str, str], int]:
-    counts: dict[tuple[str, str], int] = {}
-    for each in published_in(log.history(SIGNALS)):
-        key = (each.subject.trace_id or each.subject.session_id, each.header.evaluator)
-        counts[key] = counts.get(key, 0) + each.header.first
-    return counts

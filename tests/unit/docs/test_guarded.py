@@ -8,7 +8,8 @@ from typing import Literal
 import pytest
 
 from tests.support import guarded
-from tests.support.guarded import GROUPS, ONLY_DUE, RECORD, ROOT, Group, Reports, changed, matching
+from tests.support.groups import GROUPS, ROOT, Group, matching
+from tests.support.guarded import ONLY_DUE, RECORD, Reports, changed
 from tests.support.tools.tool import EVALUATORS, FRAMEWORKS, OUTLETS, PROMPTFOO, SDKS, wanted
 
 ONE, OTHER = "one", "other"

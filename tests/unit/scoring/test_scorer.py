@@ -11,7 +11,6 @@ from tests.support.faulty_log import FaultyLog
 from tests.support.scoring_fakes import (
     append,
     append_bytes,
-    first_counts,
     latest,
     make_record,
     make_scorer,
@@ -21,7 +20,7 @@ from tests.support.scoring_fakes import (
     signals,
     windows,
 )
-from tests.support.signals import jsons_in
+from tests.support.signals import jsons_in, published_in
 
 
 @pytest.fixture
@@ -270,3 +269,11 @@ async def test_redaction_reaches_the_signals(log: FaultyLog) -> None:
 
     assert not any(b"secret" in each for each in jsons_in(log.history(SIGNALS)))
     assert shown(log, "confidence")[0].metadata == {"text": None, "n": 1}
+
+
+def first_counts(log: FaultyLog) -> dict[tuple[str, str], int]:
+    counts: dict[tuple[str, str], int] = {}
+    for each in published_in(log.history(SIGNALS)):
+        key = (each.subject.trace_id or each.subject.session_id, each.header.evaluator)
+        counts[key] = counts.get(key, 0) + each.header.first
+    return counts
