@@ -263,7 +263,12 @@ GROUPS: Mapping[str, Group] = {
         guards=[
             *("helm/**/*", "scripts/chart/*.py", "scripts/dashboard/*.py", "tests/chart/*.py"),
             *("collector/config/*.py", "collector/slo/**/*", "collector/export/*.py"),
-            *("tests/data/chart/**/*", "tests/unit/slo/*.py", "spanwise.yaml"),
+            *(
+                "tests/data/chart/**/*",
+                "tests/data/slo/*.yaml",
+                "tests/unit/slo/*.py",
+                "spanwise.yaml",
+            ),
         ],
     ),
     "outlets": Group(

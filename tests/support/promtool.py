@@ -15,6 +15,7 @@ from collector.slo.rules import RuleGroup
 from tests.support.processes import ran
 from tests.support.required import missing
 
+DATA = Path(__file__).parents[1] / "data" / "slo"
 Alerts = Mapping[str, Sequence[Mapping[str, str]]]
 """By alert name: the labels of each that fires."""
 
@@ -29,6 +30,27 @@ class Scenario:
     """By time. Every alert is looked at at each of them."""
     values: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, dict[str, float]])
     """By time and expression: one value."""
+
+
+def scenarios(*files: str) -> list[Scenario]:
+    """Those of files of tests/data/slo. Their keys of `fires` may be several times, and NaNx60 is written out."""
+    return [
+        Scenario(
+            name=each["name"],
+            series={name: _written_out(values) for name, values in each["series"].items()},
+            fires={
+                time: alerts for times, alerts in each["fires"].items() for time in times.split()
+            },
+            values=each.get("values", {}),
+        )
+        for file in files
+        for each in yaml.safe_load((DATA / f"{file}.yaml").read_text())
+    ]
+
+
+def _written_out(values: str) -> str:
+    """promtool has no shorter word for many values that are no number."""
+    return re.sub(r"NaNx(\d+)", lambda found: " ".join(["NaN"] * int(found[1])), values)
 
 
 def promtool() -> str:

@@ -9,15 +9,15 @@ from collector.config.notify import LiveAlert, Notify
 from collector.notices.alarms import Alarms, RaisedAlert
 from collector.notices.conditions import FAMILIES, GROWTHS, LIVE, found_in
 from collector.notices.series import Series
-from tests.support.promtool import Scenario
+from tests.support.promtool import Scenario, scenarios
 from tests.support.series import minutes
 from tests.support.table import for_each
-from tests.unit.slo import always
-from tests.unit.slo.test_texts import SERIES, escaped, said
+from tests.unit.slo.test_texts import SERIES, said
 
 __all__ = ["said"]
 
 NAMES = Notify().alerts
+SCENARIOS = scenarios("faults", "drops", "delivery")
 
 
 def looked_at(scenario: Scenario, time: str) -> dict[str, list[dict[str, str]]]:
@@ -45,7 +45,7 @@ def _sorted(labels: list[dict[str, str]]) -> list[list[tuple[str, str]]]:
     return sorted(sorted(each.items()) for each in labels)
 
 
-@for_each("scenario", always.SCENARIOS)
+@for_each("scenario", SCENARIOS)
 def test_what_promtool_finds_firing_fires(scenario: Scenario) -> None:
     for time, fires in scenario.fires.items():
         wanted = {name: [dict(each) for each in some] for name, some in fires.items()}
@@ -57,7 +57,7 @@ def test_what_promtool_finds_firing_fires(scenario: Scenario) -> None:
 
 
 def test_the_scenarios_show_every_live_alert_firing() -> None:
-    fired = {name for each in always.SCENARIOS for fires in each.fires.values() for name in fires}
+    fired = {name for each in SCENARIOS for fires in each.fires.values() for name in fires}
 
     assert set(NAMES) <= fired
 
@@ -71,7 +71,7 @@ def test_the_settings_name_the_alerts_that_there_are() -> None:
 def test_texts_and_links_are_those_that_prometheus_writes(said: dict[str, str], name: str) -> None:
     mine = {
         (each.summary, each.description, each.page)
-        for each in alarms_at({escaped(key): points for key, points in SERIES.items()}, 100)
+        for each in alarms_at(SERIES, 100)
         if dict(each.labels)["alertname"] == name
     }
 

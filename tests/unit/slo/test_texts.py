@@ -11,67 +11,14 @@ import yaml
 from collector.api.session_filter import filter_of
 from collector.slo.alerts import ALERTS, Alert
 from collector.slo.rules import HELP, rules
-from tests.support.promtool import run
-from tests.unit.slo.scenarios import RELIABILITY, counted, of
+from tests.support.promtool import DATA, run
 
 pytestmark = pytest.mark.process
 
 
 ROOT = Path(__file__).parents[3]
-QUOTED = {**RELIABILITY, "service": 'Müller & "Söhne"/a+b', "agent": "c d{}"}
-PLACE = {name: QUOTED[name] for name in ("service", "agent")}
-SHOP = {"service": QUOTED["service"]}
-KAFKA = {"sink": "kafka"}
-JUDGED = {**PLACE, "evaluator": "hallucination", "name": "thumb"}
-DAY = {"budget": "usd_per_day"}
-SLOW = {**PLACE, "fault": "tool_slow", "tool": "find_order"}
-SERIES = {
-    of("fault_detected", SLOW): "1x100",
-    of("fault_since_timestamp_seconds", SLOW): "1700000000x100",
-    of("fault_uses", SLOW, period="since"): "75x100",
-    of("fault_failures", SLOW, period="since"): "38x100",
-    of("fault_uses", SLOW, period="before"): "160x100",
-    of("fault_failures", SLOW, period="before"): "1x100",
-    of("drift_detected", QUOTED): "1x100",
-    of("drift_cause", SLOW): "1x100",
-    of("drop_second_opinion", PLACE): "1x100",
-    of(
-        "second_opinion_mean_ratio", PLACE, evaluator="task_completion", period="before"
-    ): "0.91x100",
-    of("second_opinion_mean_ratio", PLACE, evaluator="task_completion", period="since"): "0.58x100",
-    of("second_opinion_sessions", PLACE): "40x100",
-    of("drift_since_timestamp_seconds", QUOTED): "1700000000x100",
-    of("window_samples", QUOTED): "200x100",
-    of("window_mean_ratio", QUOTED): "0.52x100",
-    of("window_lower_bound_ratio", QUOTED): "0.44x100",
-    of("window_upper_bound_ratio", QUOTED): "0.61x100",
-    of("slo_objective_ratio", QUOTED): "0.8x100",
-    counted(QUOTED, "fail"): "0+8x100",
-    counted(QUOTED, "pass"): "0+2x100",
-    counted(QUOTED, "error"): "0+90x100",
-    of("runaway_traces", PLACE, reason="model_calls"): "1x100",
-    of("runaway_traces", PLACE, reason="repeated_calls"): "2x100",
-    of("last_score_timestamp_seconds", {**QUOTED, "service": "quiet"}): "0x100",
-    of("traces_closed_total", {"service": "quiet"}, reason="root_ended"): "0+1x100",
-    of("traces_closed_total", SHOP, reason="memory"): "0+1x100",
-    of("late_spans_total", SHOP, action="ignored"): "0+2x100",
-    of("log_lag_seconds", {"group": "scoring", "topic": "traces"}): "700x100",
-    of("judge_budget_remaining_usd", DAY): "0.5x100",
-    of("judge_budget_limit_usd", DAY): "10x100",
-    of("outbox_oldest_timestamp_seconds", KAFKA): "60x100",
-    of("outbox_records", KAFKA): "41x100",
-    of("signals_total", KAFKA, result="lost"): "0x90 7x10",
-    of("agreement_rank_upper_bound_ratio", JUDGED): "0.58x100",
-    of("agreement_rank_ratio", JUDGED): "0.51x100",
-    of("agreement_samples", JUDGED): "120x100",
-    of("notices_total", {"target": "chat"}, result="dropped"): "0x90 3x10",
-}
-"""Where everything goes wrong."""
-
-
-def escaped(series: str) -> str:
-    """Quotes inside of label values, as PromQL wants them."""
-    return series.replace(QUOTED["service"], QUOTED["service"].replace('"', '\\"'))
+PLACE = {"service": 'Müller & "Söhne"/a+b', "agent": "c d{}"}
+SERIES: dict[str, str] = yaml.safe_load((DATA / "everything_wrong.yaml").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +36,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             {
                 "interval": "1m",
                 "input_series": [
-                    {"series": escaped(name), "values": values} for name, values in SERIES.items()
+                    {"series": name, "values": values} for name, values in SERIES.items()
                 ],
                 "alert_rule_test": [
                     {"eval_time": "100m", "alertname": each.name, "exp_alerts": []}
@@ -200,8 +147,8 @@ def test_the_page_of_sessions_shows_those_that_its_link_is_about(
         asked, wrong = filter_of(given, now=1e6, running_away=frozenset)
         back = SINCE[name]
         assert wrong == []
-        assert (asked.service, asked.agent) == (QUOTED["service"], QUOTED["agent"])
-        assert asked.failed == (None if back is None else QUOTED["evaluator"])
+        assert (asked.service, asked.agent) == (PLACE["service"], PLACE["agent"])
+        assert asked.failed == (None if back is None else "agent_reliability")
         assert asked.since == (None if back is None else (1e6 - back) * 1e6)
 
 
