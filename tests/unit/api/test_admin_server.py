@@ -1,4 +1,4 @@
-"""The admin listener and the process's health."""
+"""The admin listener: health, metrics, and answers on their way, bounded in bytes and in time."""
 
 import asyncio
 import signal
@@ -8,13 +8,24 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
+from prometheus_client import CollectorRegistry
+from starlette.responses import Response
+from starlette.types import Message
 
+from collector.api import outgoing
 from collector.api.admin import AdminServer, build_app
+from collector.api.answers import RequestRefused
+from collector.api.families import ApiFamilies
+from collector.api.off_loop import AT_ONCE, WAITING, OffLoop
+from collector.api.outgoing import LARGE, LIMIT, PIECE, Outgoing
+from collector.base.bounded_protocol import Limits, Why
 from collector.base.errors import ConfigError
 from collector.base.families import RuntimeFamilies
+from collector.base.http_server import GuestServer
 from collector.base.lifecycle import Health
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Admin, Config
+from tests.support.eventually import eventually
 
 
 def server(port: int = 0) -> AdminServer:
@@ -92,3 +103,143 @@ async def test_lag_is_how_late_the_heartbeat_woke_up() -> None:
     lag = telemetry.registry.get_sample_value("spanwise_event_loop_lag_seconds")
     assert lag is not None
     assert 0.24 <= lag < 0.25
+
+
+class Clients:
+    """Ask an application for answers of a size; a client that reads nothing holds `send` up."""
+
+    def __init__(self) -> None:
+        self.telemetry = Telemetry(CollectorRegistry())
+        self.body = b""
+        self.outgoing = Outgoing(self.app, ApiFamilies(self.telemetry))
+        self.reading = asyncio.Event()
+        self.reading.set()
+
+    async def app(self, scope: object, receive: object, send: object) -> None:
+        await Response(self.body)(scope, receive, send)  # type: ignore[arg-type] # ASGI's own
+
+    async def get(self, size: int) -> tuple[int, list[int]]:
+        """Status and the sizes of the pieces of the body."""
+        self.body = bytes(size)
+        statuses: list[int] = []
+        pieces: list[int] = []
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+                return
+            pieces.append(len(message["body"]))
+            await self.reading.wait()
+
+        async def receive() -> Message:
+            return {"type": "http.disconnect"}
+
+        await self.outgoing({"type": "http", "method": "GET"}, receive, send)
+        (status,) = statuses
+        return status, pieces
+
+    @property
+    def refused(self) -> float | None:
+        return self.telemetry.registry.get_sample_value(
+            "spanwise_answers_refused_total", {"reason": "unread"}
+        )
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, 5 * PIECE, LARGE + 7])
+async def test_an_answer_is_sent_whole_in_pieces(size: int) -> None:
+    status, pieces = await Clients().get(size)
+
+    assert status == 200
+    assert sum(pieces) == size
+    assert max(pieces) <= PIECE
+
+
+async def test_large_answers_that_are_not_read_refuse_other_large_ones_only() -> None:
+    clients = Clients()
+    clients.reading.clear()
+    async with asyncio.TaskGroup() as tasks:
+        stuck = [tasks.create_task(clients.get(LIMIT // 4)) for _ in range(4)]
+        await asyncio.sleep(0)
+        clients.reading.set()
+        assert (await clients.get(LARGE + 1))[0] == 503
+        assert (await clients.get(LARGE))[0] == 200
+        assert clients.refused == 1
+
+    assert [each.result()[0] for each in stuck] == [200] * 4
+    assert (await clients.get(LARGE + 1))[0] == 200
+
+
+async def test_one_answer_alone_may_be_larger_than_the_limit() -> None:
+    assert (await Clients().get(LIMIT + 1))[0] == 200
+
+
+async def test_a_client_that_takes_too_long_gives_its_room_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outgoing, "PATIENCE", 0.0)
+    monkeypatch.setattr(outgoing, "RATE", 1e12)
+    clients = Clients()
+    clients.reading.clear()
+
+    await clients.get(LIMIT)
+
+    clients.reading.set()
+    assert (await clients.get(LARGE + 1))[0] == 200
+
+
+async def test_places_are_few_and_those_who_wait_are_bounded() -> None:
+    telemetry = Telemetry(CollectorRegistry())
+    off_loop = OffLoop(ApiFamilies(telemetry))
+    free, inside = asyncio.Event(), 0
+
+    async def visit() -> None:
+        nonlocal inside
+        async with off_loop.place():
+            inside += 1
+            await free.wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(AT_ONCE + WAITING):
+            tasks.create_task(visit())
+            await asyncio.sleep(0)
+        assert inside == AT_ONCE
+        with pytest.raises(RequestRefused):
+            await off_loop.run(lambda: None)
+        free.set()
+
+    assert inside == AT_ONCE + WAITING
+    refused = {"reason": "busy"}
+    value = telemetry.registry.get_sample_value("spanwise_answers_refused_total", refused)
+    assert value == 1
+    assert await off_loop.run(lambda: 7) == 7
+
+
+async def test_a_connection_whose_client_does_not_read_is_closed() -> None:
+    done = asyncio.Event()
+
+    async def app(scope: object, receive: object, send: object) -> None:
+        try:
+            await Outgoing(respond, ApiFamilies(Telemetry(CollectorRegistry())))(
+                scope,  # type: ignore[arg-type] # ASGI's own
+                receive,  # type: ignore[arg-type]
+                send,  # type: ignore[arg-type]
+            )
+        finally:
+            done.set()
+
+    async def respond(scope: object, receive: object, send: object) -> None:
+        await Response(bytes(64 << 20))(scope, receive, send)  # type: ignore[arg-type]
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    closed: list[Why] = []
+    server = GuestServer(app, limits=Limits(write_timeout=0.2), closed=closed.append)
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        tasks.create_task(server.serve(sockets=[listener]))
+        await server.ready.wait()
+        with socket.create_connection(listener.getsockname()) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nhost: here\r\n\r\n")
+            await done.wait()
+            await eventually(lambda: not server.server_state.connections)
+        server.stop(1)
+    listener.close()
+    assert closed == ["unread"]

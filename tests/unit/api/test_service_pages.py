@@ -1,7 +1,8 @@
-"""What the pages say of the service: its evaluators, its health, and addresses that are none."""
+"""What the pages say of the service: its health, findings of the doctor, and addresses that do not exist."""
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from httpx import ASGITransport, AsyncClient
@@ -15,7 +16,12 @@ from starlette.routing import Route
 from collector.api.about import About
 from collector.api.admin import error_handlers
 from collector.api.answers import RequestRefused
+from collector.api.families import ApiFamilies
+from collector.api.findings import Findings
+from collector.api.off_loop import OffLoop
 from collector.api.page.service_pages import health_view
+from collector.api.query import Query
+from collector.api.traces import Traces
 from collector.api.vitals import PREFIX, Vitals, numbers, vitals
 from collector.base.telemetry import Telemetry
 from collector.forward.families import ForwardFamilies
@@ -26,7 +32,7 @@ from collector.records.sent_trace import SentTrace, decode_sent
 from collector.sinks.families import SinkFamilies
 from evaluators.model import Trace
 from tests.support import api_records as make
-from tests.support.api_stand import NewStand, Stand
+from tests.support.api_stand import NewStand, Stand, filled
 from tests.support.table import for_each
 
 NOTHING: Mapping[str, Any] = {"stacks": (), "unscored": (), "judge": None}
@@ -301,3 +307,55 @@ async def test_what_was_forwarded_stands_on_the_page_of_the_trace_and_of_health(
     ]
     shown = [re.findall("<dt>Forwarded</dt><dd>(.*?), by <code>(.*?)</code>", p) for p in pages]
     assert shown == [[("sent", "failed")], [("sent", "failed_late")], [("not sent", "share")]]
+
+
+class Looks:
+    """An examiner that remembers what it has looked at."""
+
+    def __init__(self) -> None:
+        self.at: list[str] = []
+        self.about = About(examine=self._examine, diagnose=self._diagnose)
+
+    def _examine(self, trace: Mapping[str, Any], _: object) -> object:
+        self.at.append(trace["trace_id"])
+        return trace["agent"]
+
+    def _diagnose(self, notes: Sequence[object], sessions: Sequence[Mapping[str, Any]]) -> Any:
+        assert {each["agent"] for each in sessions} >= set(notes)
+        return NOTHING
+
+
+NEWEST = [make.trace(3).trace_id, make.trace(2).trace_id]
+"""Of each agent of `filled`."""
+
+
+async def test_the_newest_trace_of_every_agent_is_looked_at_once(new_stand: NewStand) -> None:
+    looks = Looks()
+    stand = filled(new_stand(about=looks.about))
+
+    first = await stand.get("/health")
+    stand.time += 61
+    await stand.get("/health")
+
+    assert first.status_code == 200
+    assert sorted(looks.at) == sorted(NEWEST)
+
+
+async def test_what_a_request_has_no_time_for_the_next_one_looks_at(new_stand: NewStand) -> None:
+    looks = Looks()
+    stand = filled(new_stand(about=looks.about))
+    off_loop = OffLoop(ApiFamilies(Telemetry()))
+    traces = Traces(log=stand.log, query=Query(stand.api._index), off_loop=off_loop, content=True)
+    findings = Findings(
+        about=looks.about,
+        query=Query(stand.api._index),
+        traces=traces,
+        off_loop=off_loop,
+        clock=lambda: stand.time,
+        monotonic=count(0.0, 10.0).__next__,
+    )
+
+    answers = [await findings.now() for _ in range(3)]
+
+    assert [(each["looked_at"], each["of"]) for each in answers] == [(1, 2), (2, 2), (2, 2)]
+    assert sorted(looks.at) == sorted(NEWEST)

@@ -1,6 +1,8 @@
-"""The table of costly tests: every name in it exists, and a change of any guarded file makes its group due."""
+"""Which tests run when: costly groups when a file that they guard changes, processes only where a test is marked."""
 
 import json
+import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -10,6 +12,7 @@ import pytest
 from tests.support import guarded
 from tests.support.groups import GROUPS, ROOT, Group, matching
 from tests.support.guarded import ONLY_DUE, RECORD, Reports, changed
+from tests.support.tiers import FOLDERS, MARKS, NOT_FAST, TESTS, is_left_out
 from tests.support.tools.tool import EVALUATORS, FRAMEWORKS, OUTLETS, PROMPTFOO, SDKS, wanted
 
 ONE, OTHER = "one", "other"
@@ -127,3 +130,40 @@ def test_a_tool_is_installed_while_a_test_that_needs_it_is_due(
     assert wanted() == [*OUTLETS, SDKS]
     monkeypatch.setattr(guarded, "changed", lambda: ["frameworks"])
     assert wanted() == [*FRAMEWORKS, EVALUATORS, PROMPTFOO]
+
+
+# --- `make test` runs from the lock file alone: what would take more than that fails ---
+
+
+def test_a_process_that_a_test_of_the_first_tier_starts_fails_it() -> None:
+    with pytest.raises(pytest.fail.Exception, match="marked `process`"):
+        subprocess.run(["true"], check=True)
+    with pytest.raises(pytest.fail.Exception, match="marked `process`"):
+        os.fork()
+
+
+@pytest.mark.process
+def test_a_marked_one_may() -> None:
+    subprocess.run(["true"], check=True)
+
+
+def test_the_makefile_names_every_folder_of_the_first_tier() -> None:
+    (command,) = (
+        each
+        for each in (ROOT / "Makefile").read_text().splitlines()
+        if each.startswith("\t$(FAST) tests/unit tests/prop") and "ignore" not in each
+    )
+
+    assert set(command.split()[1:]) == {f"tests/{each}" for each in FOLDERS}
+
+
+def test_test_all_leaves_out_no_file_that_may_hold_one_of_its_tests() -> None:
+    """`place` fails every test that is not `fast` in a file that would be left out."""
+    left_out = {each for each in TESTS.rglob("test_*.py") if is_left_out(each, NOT_FAST)}
+
+    assert len(left_out) > 150
+    assert Path(__file__) not in left_out
+    for each in left_out:
+        assert not any(f"pytest.mark.{mark}" in each.read_text() for mark in MARKS), each
+    assert not any(is_left_out(each, "") for each in left_out)
+    assert f'-m "{NOT_FAST}"' in (ROOT / "Makefile").read_text()

@@ -1,7 +1,10 @@
-"""Pages have the field's words, and sentences that can be read at once (CONTRIBUTING.md)."""
+"""Pages have the field's words and short sentences (CONTRIBUTING.md); a number in the code has its reason beside it."""
 
+import ast
 import re
+from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -72,9 +75,8 @@ def test_pages_and_code_have_the_fields_words(word: str) -> None:
 @for_each("page", [str(path.relative_to(ROOT)) for path in SHORT])
 def test_no_sentence_is_too_long_to_be_read_at_once(page: str) -> None:
     """Without tables and headings, and of YAML only comments; a link counts with its words, code as one."""
-    path = ROOT / page
-    text = words(path)
-    if path.suffix in (".yaml", ".tpl"):
+    text = words(ROOT / page)
+    if page.endswith((".yaml", ".tpl")):
         comments = (re.search(r"(?:^|\s)#\s?(?:-- )?(.*)", line) for line in text.splitlines())
         text = "\n".join(found[1] if found else "" for found in comments)
 
@@ -87,3 +89,54 @@ def sentences(text: str) -> list[str]:
     plain = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "x", plain))
     paragraphs = re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.)\s", plain)
     return [each for text in paragraphs for each in re.split(r"(?<=[.!?:])\s", text)]
+
+
+def is_number(value: ast.expr | None) -> bool:
+    match value:
+        case ast.Constant(value=bool()):
+            return False
+        case ast.Constant(value=int() | float()):
+            return True
+        case ast.BinOp(left=left, right=right):
+            return is_number(left) and is_number(right)
+        case ast.UnaryOp(operand=operand):
+            return is_number(operand)
+        case ast.Tuple(elts=[_, *_] as members):
+            return all(map(is_number, members))
+        case _:
+            return False
+
+
+def bare_numbers(source: str) -> Iterator[str]:
+    """Constants of a module that are numbers, without a word. One docstring holds for those right above it."""
+    lines = source.splitlines()
+    waiting: list[str] = []
+    module = ast.parse(source)
+    for statement, following in pairwise([*module.body, ast.Pass()]):
+        is_constant = isinstance(statement, ast.Assign | ast.AnnAssign)
+        if is_constant and is_number(statement.value):
+            target = ast.unparse(
+                statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            )
+            above = lines[statement.lineno - 2].strip()
+            has_comment = "  # " in lines[statement.lineno - 1] or above.startswith("#")
+            if target.strip("_()").isupper() and not has_comment:
+                waiting.append(target)
+        if isinstance(following, ast.Assign | ast.AnnAssign):
+            continue
+        match following:
+            case ast.Expr(value=ast.Constant(value=str())) if is_constant:
+                waiting.clear()
+            case _:
+                yield from waiting
+                waiting.clear()
+
+
+def test_every_number_says_why() -> None:
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in CODE
+        for name in bare_numbers(path.read_text(encoding="utf-8"))
+    }
+
+    assert found == set()

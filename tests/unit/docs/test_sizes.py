@@ -1,13 +1,17 @@
-"""What an installation brings: its size is bounded, what nothing needs is left out, one file imports litellm."""
+"""What an installation brings, and what nothing needs is left out; what the tree has at its top."""
 
 import re
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 
 from scripts.sizes import LIMIT, ROOT, locked, sizes, table
+from tests.support.processes import ran
 
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 POISONED = ("1.82.7", "1.82.8")
@@ -86,3 +90,33 @@ def test_the_pythons_that_are_classified_are_those_that_the_page_names() -> None
 
     assert versions == ["3.11", "3.12", "3.13"]
     assert f"Python {versions[0]} to {versions[-1]}" in PAGE
+
+
+FOLDERS = {
+    *(".ci", "collector", "compose", "docs", "evaluators", "examples", "helm", "locks", "scripts"),
+    *("spanwise", "tests", "typings"),
+}
+FILES = {
+    *(".dockerignore", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile", "LICENSE"),
+    *("Makefile", "README.md", "SECURITY.md", "compose.yaml", "pyproject.toml", "spanwise.yaml"),
+}
+
+
+@pytest.mark.process
+def test_the_top_of_the_tree_holds_what_belongs_there() -> None:
+    listed = subprocess.check_output(["git", "ls-tree", "--name-only", "HEAD"], cwd=ROOT, text=True)
+
+    assert set(listed.split()) == FOLDERS | FILES
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("script", ["chart", "docs", "front_picture", "site"])
+def test_help_is_no_path_for_a_script(tmp_path: Path, script: str) -> None:
+    asked = ran(
+        *(sys.executable, "-m", f"scripts.{script}", "--help"),
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+    )
+
+    assert (asked.returncode, asked.stdout[:6]) == (0, "usage:"), asked.stderr
+    assert [*tmp_path.iterdir()] == []

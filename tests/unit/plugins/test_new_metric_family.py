@@ -1,6 +1,6 @@
 """A new metric family is one line in its room's `families.py`, and its row in docs/operate.md.
 
-tests/unit/docs/test_operate_page.py fails while the row is missing. A new room's class is a line in `FAMILIES`.
+tests/unit/docs/test_docs_pages.py fails while the row is missing. A new room's class is a line in `FAMILIES`.
 """
 
 import pkgutil

@@ -1,4 +1,4 @@
-"""Recordings as signals: which sessions, in which order, and what of each."""
+"""Recordings as signals: which sessions, in which order, and what of each; with scores and evaluators of others."""
 
 import asyncio
 import gzip
@@ -9,17 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
+import spanwise
 from collector.base.errors import ConfigError
 from collector.base.frames import pack_frame
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.service import trace_spool
 from collector.service.evaluation import ClosedSession, evaluate_recordings
+from collector.service.logs import groups
 from collector.service.recorded_traces import read_recordings
 from collector.service.trace_spool import TraceSpool
+from tests.support import agents, plugin
 from tests.support import api_records as make
-from tests.support.dialect_spans import SpanSpec, request
+from tests.support.asking import asked
+from tests.support.command import Run
+from tests.support.dialect_spans import SpanSpec, key_values, request
+from tests.support.recorded_signals import signals_of
 
 ONLY = ["repeated_calls", "step_efficiency"]
 
@@ -111,34 +120,29 @@ def test_traces_are_read_in_the_order_of_their_starts(tmp_path: Path) -> None:
     assert spans == [tool(3, 3, end=6, session="s")]
 
 
-def test_a_full_temporary_folder_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_set", [True, False])
+def test_a_temporary_folder_that_cannot_be_used_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_set: bool
 ) -> None:
+    def none(*_: object) -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
     monkeypatch.setattr(trace_spool, "IN_MEMORY", 1)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing") if is_set else None)
+    monkeypatch.setattr(tempfile, "_get_default_tempdir", none)
     files = written(tmp_path, {"a.otlp": [tool(1, 1, end=1, session="s")]})
 
     with pytest.raises(ConfigError) as raised:
         closed(*files)
 
     (line,) = str(raised.value).splitlines()
-    assert line.startswith(f"{tmp_path}/missing: No such file or directory; ")
+    named, why = (
+        (f"{tmp_path}/missing", "No such file or directory")
+        if is_set
+        else ("TMPDIR", "No usable temporary directory found")
+    )
+    assert line.startswith(f"{named}: {why}; ")
     assert "TMPDIR" in line
-
-
-def test_without_a_temporary_folder_the_error_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def none(*_: object) -> str:
-        raise FileNotFoundError(2, "No usable temporary directory found")
-
-    monkeypatch.setattr(trace_spool, "IN_MEMORY", 1)
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(tempfile, "_get_default_tempdir", none)
-    files = written(tmp_path, {"a.otlp": [tool(1, 1, end=1, session="s")]})
-
-    with pytest.raises(ConfigError, match=r"^TMPDIR: No usable temporary directory found; "):
-        closed(*files)
 
 
 def test_two_traces_with_one_id_are_both_scored() -> None:
@@ -151,3 +155,122 @@ def test_two_traces_with_one_id_are_both_scored() -> None:
         found = [each.session_id for each in kept.traces()]
 
     assert sorted(found) == ["command", "turn"]
+
+
+EVALUATION = "gen_ai.evaluation.result"
+
+
+def said(name: str, value: float | str) -> list[KeyValue]:
+    fields = {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": value}
+    return list(key_values(fields))
+
+
+def scored_by_others(folder: Path) -> Path:
+    """A turn with scores of others in its events, in a span that links to it, and in a log record."""
+    turn = agents.Turn(service="shop", session="s-1", number=0)
+    made = ExportTraceServiceRequest.FromString(agents.request("shop", agents.spans(turn)))
+    spans = made.resource_spans[0].scope_spans[0].spans
+    for name, value in (("Tone", 0.2), ("Tone", 0.7), ("coherence", 7.0)):
+        time = spans[0].end_time_unix_nano + int(10 * value)
+        spans[0].events.add(name=EVALUATION, time_unix_nano=time, attributes=said(name, value))
+    linked = spans.add(trace_id=bytes(range(1, 17)), span_id=bytes(range(1, 9)), name="evaluator")
+    linked.links.add(trace_id=agents.trace_id(turn), span_id=spans[0].span_id)
+    linked.attributes.extend(said("Help", "0.5"))
+    logs = ExportLogsServiceRequest()
+    logs.resource_logs.add().scope_logs.add().log_records.add(
+        event_name=EVALUATION,
+        trace_id=agents.trace_id(turn),
+        span_id=spans[0].span_id,
+        attributes=said("of a record", 0.9),
+    )
+    (folder / "run.otlp").write_bytes(pack_frame(made.SerializeToString()))
+    (folder / "run.logs.otlp").write_bytes(pack_frame(logs.SerializeToString()))
+    return folder
+
+
+def test_scores_of_others_are_signals_beside_ours_and_the_command_gives_the_same(
+    tmp_path: Path, run: Run
+) -> None:
+    scores = spanwise.evaluate(scored_by_others(tmp_path))
+    printed = run("evaluate", tmp_path, "--format", "jsonl").out.splitlines()
+
+    found = {each["evaluator"]: each for each in scores if each["method"] == "external"}
+    assert {name: each["score"] for name, each in found.items()} == {
+        "tone": 0.7,
+        "x_coherence": None,
+        "help": 0.5,
+        "of_a_record": 0.9,
+    }
+    assert found["x_coherence"]["error"]["type"] == "out_of_scale"
+    assert {(each["session_id"], each["agent"]) for each in found.values()} == {("s-1", "support")}
+    assert {each["id"] for each in scores} == {json.loads(each)["id"] for each in printed}
+    assert len(scores) > len(found)
+
+
+def test_a_trace_of_agents_whose_model_calls_left_no_spans_is_a_turn_and_scored(
+    tmp_path: Path,
+) -> None:
+    """As Magentic-One's."""
+    steps = (
+        SpanSpec(
+            id=number,
+            parent=1,
+            attributes={
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.agent.name": agent,
+                "gen_ai.output.messages": json.dumps(
+                    [{"role": "assistant", "parts": [{"type": "text", "content": text}]}]
+                ),
+            },
+            start=10 * number,
+            end=10 * number + 9,
+        )
+        for number, agent, text in (
+            (2, "Orchestrator", "Search for the year."),
+            (3, "WebSurfer", "The page says 1969."),
+            (4, "Orchestrator", "FINAL ANSWER: 1969"),
+        )
+    )
+    files = written(tmp_path, {"a.otlp": [request(SpanSpec(id=1, name="chat", end=99), *steps)]})
+
+    signals = signals_of(Config(workers=0), *files)
+
+    scores = {signal["evaluator"]: signal["score"] for signal in signals}
+    assert (scores["confidence"], scores["agent_reliability"]) == (1.0, 1.0)
+    assert {signal["agent"] for signal in signals} == {"Orchestrator"}
+
+
+ECHOES = """
+from evaluators import History, Score, Trace, evaluator
+
+
+@evaluator(version="1")
+def echoes(trace: Trace, *, history: History) -> Score:
+    \"""Share of the last three turns that were answered in the same way.\"""
+    same = sum(each.output == trace.output for each in history.previous)
+    return Score(value=same / 3, explanation=" | ".join(each.input or "" for each in history.previous))
+"""
+
+
+@pytest.mark.process
+def test_an_evaluator_of_others_compares_each_turn_with_the_three_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = ("yes", "yes", "no", "yes", "yes")
+    turns = [asked("talk", f"question {n}", each, number=n) for n, each in enumerate(answers)]
+    (file,) = written(tmp_path, {"talk.otlp": turns})
+    assert "comparing" not in groups(Config())["traces"]
+    folder = plugin.install(tmp_path / "installed", ECHOES)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+    with plugin.imported_from(folder):
+        scores = spanwise.score(spanwise.read(file), evaluators=["this_test/echoes"])
+
+        assert "comparing" in groups(Config())["traces"], "the log keeps traces until then"
+    assert sorted((each["explanation"], each["score"]) for each in scores) == [
+        ("", 0.0),
+        ("question 0", 0.3333),
+        ("question 0 | question 1", 0.0),
+        ("question 0 | question 1 | question 2", 0.6667),
+        ("question 1 | question 2 | question 3", 0.6667),
+    ]

@@ -1,0 +1,211 @@
+"""What is asked of the machine: cores, open files, modes of the data folder, proxies."""
+
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collector.base.cores import usable_cores
+from collector.base.files import keep_private
+from collector.base.net import ENOUGH, connections, spare_loopback
+from collector.commands.cli import main
+from collector.config.tree import Config
+from collector.otlp.client import proxy_for
+
+
+@pytest.fixture(autouse=True)
+def sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def many(_: int) -> frozenset[int]:
+        return frozenset(range(16))
+
+    monkeypatch.setattr(os, "sched_getaffinity", many)
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def cores(folder: Path, membership: str, files: dict[str, str]) -> int:
+    written(folder, {"own": membership, **files})
+    return usable_cores(folder / "groups", folder / "own")
+
+
+@pytest.mark.parametrize(
+    ("membership", "files", "expected"),
+    [
+        ("0::/\n", {"groups/cpu.max": "200000 100000\n"}, 2),
+        ("0::/\n", {"groups/cpu.max": "250000 100000\n"}, 3),
+        ("0::/\n", {"groups/cpu.max": "10000 100000\n"}, 1),
+        ("0::/\n", {"groups/cpu.max": "max 100000\n"}, 16),
+        ("0::/a/b\n", {"groups/a/cpu.max": "400000 100000\n", "groups/a/b/cpu.max": "max 100000\n"}, 4),
+        ("0::/not/mounted\n", {"groups/cpu.max": "300000 100000\n"}, 3),
+        ("4:cpu,cpuacct:/x\n1:memory:/x\n",
+         {"groups/cpu/x/cpu.cfs_quota_us": "200000\n", "groups/cpu/x/cpu.cfs_period_us": "100000\n"}, 2),
+        ("4:cpu,cpuacct:/\n",
+         {"groups/cpu/cpu.cfs_quota_us": "-1\n", "groups/cpu/cpu.cfs_period_us": "100000\n"}, 16),
+        ("0::/\n", {"groups/cpu.max": "rubbish"}, 16),
+        ("", {}, 16),
+    ],
+)  # fmt: skip
+def test_a_quota_of_any_group_limits(
+    tmp_path: Path, membership: str, files: dict[str, str], expected: int
+) -> None:
+    assert cores(tmp_path, membership, files) == expected
+
+
+def test_the_affinity_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def third(_: int) -> frozenset[int]:
+        return frozenset({3})
+
+    monkeypatch.setattr(os, "sched_getaffinity", third)
+    assert cores(tmp_path, "0::/\n", {"groups/cpu.max": "max 100000"}) == 1
+    assert Config().worker_count == 1
+
+
+def test_without_proc_and_groups_the_affinity_stands(tmp_path: Path) -> None:
+    assert usable_cores(tmp_path / "none", tmp_path / "none") == 16
+
+
+NO_LIMIT = resource.RLIM_INFINITY
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ((1024, 4096), (4096, 4096), 1000),
+        ((1024, 1024), (1024, 1024), 256),
+        ((1024, NO_LIMIT), (ENOUGH, NO_LIMIT), 1000),
+        ((1 << 20, 1 << 20), (1 << 20, 1 << 20), 1000),
+        ((NO_LIMIT, NO_LIMIT), (NO_LIMIT, NO_LIMIT), 1000),
+    ],
+)
+def test_the_limit_is_raised_and_never_lowered(
+    monkeypatch: pytest.MonkeyPatch,
+    before: tuple[int, int],
+    after: tuple[int, int],
+    found: int,
+) -> None:
+    limits = before
+
+    def raised(_: int, wanted: tuple[int, int]) -> None:
+        nonlocal limits
+        limits = wanted
+
+    def now(_: int) -> tuple[int, int]:
+        return limits
+
+    monkeypatch.setattr(resource, "getrlimit", now)
+    monkeypatch.setattr(resource, "setrlimit", raised)
+
+    assert connections(1000, share=1 / 4) == found
+    assert limits == after
+
+
+@pytest.fixture(autouse=True)
+def umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_what_an_older_version_wrote_becomes_private(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir(mode=0o755)
+    (tmp_path / "log" / "data.mdb").touch(0o644)
+    (tmp_path / "signals.jsonl").touch(0o644)
+
+    keep_private(tmp_path)
+
+    assert [mode(tmp_path), mode(tmp_path / "log")] == [0o700, 0o700]
+    assert mode(tmp_path / "log" / "data.mdb") == mode(tmp_path / "signals.jsonl") == 0o600
+
+
+def test_what_is_written_from_then_on_is_private(tmp_path: Path) -> None:
+    keep_private(tmp_path / "data")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "file").touch()
+
+    assert (mode(tmp_path / "data"), mode(tmp_path / "data" / "file")) == (0o700, 0o600)
+
+
+def test_what_is_not_ours_keeps_its_modes(tmp_path: Path) -> None:
+    shared, elsewhere = tmp_path / "shared", tmp_path / "elsewhere"
+    shared.mkdir()
+    elsewhere.touch(0o644)
+    (shared / "notes.txt").touch(0o644)
+    (shared / "signals.jsonl").symlink_to(elsewhere)
+    shared.chmod(0o1777)
+
+    keep_private(shared)
+
+    assert (shared.stat().st_mode & 0o7777, mode(shared / "notes.txt")) == (0o1777, 0o644)
+    assert mode(elsewhere) == 0o644
+
+
+NAMES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        monkeypatch.setenv(name, "")  # so that it is as before after the test
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("HTTPS_PROXY", "proxy:3129")
+    monkeypatch.setenv("NO_PROXY", "collector,.svc.cluster.local")
+
+
+@pytest.mark.parametrize(
+    ("host", "tls", "expected"),
+    [
+        ("backend.example", False, "http://proxy:3128"),
+        ("backend.example", True, "http://proxy:3129"),
+        ("collector", False, None),
+        ("otel.observability.svc.cluster.local", True, None),
+        ("localhost", False, None),
+        ("127.0.0.1", False, None),
+        ("127.8.8.8", True, None),
+        ("::1", False, None),
+    ],
+)
+def test_loopback_and_what_no_proxy_names_are_reached_directly(
+    host: str, tls: bool, expected: str | None
+) -> None:
+    assert proxy_for(host, tls=tls) == expected
+
+
+def test_without_a_proxy_all_are_reached_directly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HTTP_PROXY")
+
+    assert proxy_for("backend.example", tls=False) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "then"),
+    [
+        ({}, "localhost,127.0.0.1,::1"),
+        ({"NO_PROXY": "a, .b,localhost"}, "a,.b,localhost,127.0.0.1,::1"),
+        ({"no_proxy": "a", "NO_PROXY": "b"}, "a,localhost,127.0.0.1,::1"),
+        ({"NO_PROXY": "*"}, "*"),
+    ],
+)
+def test_libraries_are_set_to_spare_loopback(given: dict[str, str], then: str) -> None:
+    environ = dict(given)
+
+    spare_loopback(environ)
+
+    assert environ == {"no_proxy": then, "NO_PROXY": then}
+
+
+def test_each_command_spares_loopback() -> None:
+    assert main(["--version"]) == 0
+
+    assert os.environ["no_proxy"] == "collector,.svc.cluster.local,localhost,127.0.0.1,::1"
