@@ -16,7 +16,7 @@ from collector.base.frames import pack_frame
 from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.otlp.split import Piece
-from collector.records.given import Given
+from collector.records.sent_feedback import SentFeedback
 from collector.service.offline_service import OfflineService
 from collector.service.recorded_traces import RecordedTraces
 from collector.service.recordings import find
@@ -33,7 +33,7 @@ class Recording(NamedTuple):
     """What was read together: a turn that is made of log records may need its neighbours' spans."""
 
     spans: tuple[Piece, ...]
-    scores: tuple[Given, ...]  # of others
+    scores: tuple[SentFeedback, ...]  # of others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from collector.api.session_news import (
     note_scores,
     takes_its_place,
 )
-from collector.api.signal_table import SignalTable
+from collector.api.signal_table import StoredSignals
 from collector.api.store import (
     SessionEntry,
     SignalEntry,
@@ -73,7 +73,7 @@ class IndexChange(Reading):
         self._new: dict[str, TraceHeader] = {}
         self._changed: dict[str, TraceHeader] = {}
         self._decided: list[tuple[object, ...]] = []
-        self._signals = SignalTable(self)
+        self._signals = StoredSignals(self)
         self._outcomes = OutcomeTable(connection)
         self.feedback = FeedbackTable(connection)
         self.evaluations = EvaluationTable(connection)

@@ -16,7 +16,7 @@ from collector.api.search import word_of
 from collector.api.store import SessionEntry, micros, whole
 from collector.records.external import EvaluationRules
 from collector.records.feedback import Feedback, decode_feedback
-from collector.records.given import slug
+from collector.records.sent_feedback import slug
 from collector.records.signal import Signal, unix_seconds
 from collector.records.signal_batch import NewSignal, made
 from collector.records.subject import Subject, shared_fields

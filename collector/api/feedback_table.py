@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 from collector.api.search import word_of
 from collector.records.feedback import Feedback, Opinion
-from collector.records.given import Kind
+from collector.records.sent_feedback import Kind
 from collector.records.trace_views import TraceHeader
 
 WAITS = 3600.0  # seconds that feedback waits for what it is about

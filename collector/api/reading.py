@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from collector.api.packing import Packing
-from collector.api.session_list import Given, SessionFilter, Sort, statement
+from collector.api.session_list import SessionFilter, Sort, SqlValue, statement
 from collector.api.store import (
     AgentEntry,
     DamagedError,
@@ -142,8 +142,8 @@ class Reading:
             yield from self._found_sessions(f"s.session_id IN ({marks})", *some)
 
     def sessions(
-        self, asked: SessionFilter, sort: Sort, place: Sequence[Given] | None, limit: int
-    ) -> list[tuple[list[Given], SessionEntry]]:
+        self, asked: SessionFilter, sort: Sort, place: Sequence[SqlValue] | None, limit: int
+    ) -> list[tuple[list[SqlValue], SessionEntry]]:
         """(Place, session) below a place, in the order of `sort`."""
         chosen = self._execute(*statement(asked, sort, place, limit)).fetchall()
         rows = json.dumps([row for row, *_ in chosen])

@@ -14,7 +14,7 @@ import msgspec
 from collector.api.outcomes import LAST_BIT
 from collector.api.search import FOUND, Used, query, word_of
 
-Given = str | int | float
+SqlValue = str | int | float
 STATUSES: Mapping[str, str] = {
     "open": "closed IS NULL",
     "closed": "closed IS NOT NULL",
@@ -86,8 +86,8 @@ NUMBERS = "sessions_of_agent"
 
 
 def statement(
-    asked: SessionFilter, sort: Sort, place: Sequence[Given] | None, limit: int
-) -> tuple[str, list[Given]]:
+    asked: SessionFilter, sort: Sort, place: Sequence[SqlValue] | None, limit: int
+) -> tuple[str, list[SqlValue]]:
     found = list(_conditions(asked))
     if place is not None:
         keys = ", ".join((*sort.keys, "id"))
@@ -116,12 +116,12 @@ def _only_time(asked: SessionFilter) -> bool:
     return asked == SessionFilter(since=asked.since, until=asked.until)
 
 
-def _conditions(asked: SessionFilter) -> Iterator[tuple[str, list[Given]]]:
+def _conditions(asked: SessionFilter) -> Iterator[tuple[str, list[SqlValue]]]:
     named = (("service", asked.service), ("agent", asked.agent), ("agent_version", asked.version))
     chosen = [(f"{name} = ?", value) for name, value in named if value is not None]
     if chosen:
         agents = " AND ".join(each for each, _ in chosen)
-        values: list[Given] = [value for _, value in chosen]
+        values: list[SqlValue] = [value for _, value in chosen]
         yield f"agent IN (SELECT id FROM agents WHERE {agents})", values  # noqa: S608
     for condition, bound in (
         ("last >= ?", asked.since),
@@ -154,9 +154,9 @@ def _conditions(asked: SessionFilter) -> Iterator[tuple[str, list[Given]]]:
         yield _NAMED, [names]
 
 
-def _searched(text: str) -> tuple[str, list[Given]]:
+def _searched(text: str) -> tuple[str, list[SqlValue]]:
     parts = [_BEGINNING, "SELECT session FROM traces WHERE trace_id = ?"]
-    values: list[Given] = [text, text + _BEYOND, FOUND, text.lower()]
+    values: list[SqlValue] = [text, text + _BEYOND, FOUND, text.lower()]
     words = query(text)
     if words is not None:
         parts.append(_SAID)
@@ -164,12 +164,12 @@ def _searched(text: str) -> tuple[str, list[Given]]:
     return f"id IN ({' UNION '.join(parts)})", values
 
 
-def key_after(sort: str, place: Sequence[Given]) -> bytes:
+def key_after(sort: str, place: Sequence[SqlValue]) -> bytes:
     """The key of a cursor: the order, and the keys of the last session of a page."""
     return msgspec.msgpack.encode([sort, *place])
 
 
-def place_after(sort: str, key: bytes | None) -> list[Given] | None:
+def place_after(sort: str, key: bytes | None) -> list[SqlValue] | None:
     """The place of a cursor; None: it is of another order or another list, which starts at the top."""
     try:
         given = msgspec.msgpack.decode(key or b"")

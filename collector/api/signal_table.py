@@ -19,7 +19,7 @@ class _Subject:
     is_changed: bool = False
 
 
-class SignalTable:
+class StoredSignals:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._subjects: dict[int, _Subject] = {}

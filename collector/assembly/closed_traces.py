@@ -18,11 +18,11 @@ REMEMBERED_FOR = 6
 """Closed traces are remembered for this many times `late`: a span far too late must not open a second trace."""
 ID_LENGTH = 16
 _ROW = struct.Struct("<16s2qIdIqB")
-"""The id, then a `ClosedTrace` up to its root."""
+"""The id, then a `ClosingMark` up to its root."""
 _ROOTS: tuple[Root, ...] = ("parentless", "local", "missing")
 
 
-class ClosedTrace(NamedTuple):
+class ClosingMark(NamedTuple):
     offset: int  # of the mark itself, in `closings`
     last_offset: int  # of the records in `spans` that the closing covers
     revision: int
@@ -52,11 +52,11 @@ class PackedMarks:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def get(self, trace_id: bytes) -> ClosedTrace | None:
+    def get(self, trace_id: bytes) -> ClosingMark | None:
         row = self._rows.get(trace_id)
         return None if row is None else _unpacked(row)[1]
 
-    def oldest(self) -> tuple[bytes, ClosedTrace] | None:
+    def oldest(self) -> tuple[bytes, ClosingMark] | None:
         """What was put longest ago; None if there is nothing."""
         while self._order:
             row = self._order[0]
@@ -65,7 +65,7 @@ class PackedMarks:
             self._order.popleft()
         return None
 
-    def put(self, trace_id: bytes, trace: ClosedTrace) -> None:
+    def put(self, trace_id: bytes, trace: ClosingMark) -> None:
         """Remember a trace, as the newest. Raises Undecodable: no trace has such an id or such numbers."""
         if len(trace_id) != ID_LENGTH:
             raise Undecodable("the id is not that of a trace")
@@ -79,7 +79,7 @@ class PackedMarks:
         self._rows.pop(trace_id, None)
 
 
-def _packed(trace_id: bytes, trace: ClosedTrace) -> bytes:
+def _packed(trace_id: bytes, trace: ClosingMark) -> bytes:
     *numbers, root, service = trace
     try:
         return _ROW.pack(trace_id, *numbers, _ROOTS.index(root)) + service.encode()
@@ -87,13 +87,13 @@ def _packed(trace_id: bytes, trace: ClosedTrace) -> bytes:
         raise Undecodable("a number of the mark is out of range") from error
 
 
-def _unpacked(row: bytes) -> tuple[bytes, ClosedTrace]:
+def _unpacked(row: bytes) -> tuple[bytes, ClosingMark]:
     values: tuple[Any, ...] = _ROW.unpack_from(row)
     trace_id, *numbers, root = values
-    return trace_id, ClosedTrace._make((*numbers, _ROOTS[int(root)], row[_ROW.size :].decode()))
+    return trace_id, ClosingMark._make((*numbers, _ROOTS[int(root)], row[_ROW.size :].decode()))
 
 
-IsNeeded = Callable[[bytes, ClosedTrace], bool]
+IsNeeded = Callable[[bytes, ClosingMark], bool]
 """Whether a trace must stay remembered, whatever its age."""
 
 
@@ -108,7 +108,7 @@ class ClosedTraces:
     def __len__(self) -> int:
         return len(self._traces)
 
-    def get(self, trace_id: bytes) -> ClosedTrace | None:
+    def get(self, trace_id: bytes) -> ClosingMark | None:
         return self._traces.get(trace_id)
 
     def add(self, mark: Mark, offset: int) -> None:
@@ -154,7 +154,7 @@ class ClosedTraces:
         return self._next if oldest is None else oldest[1].offset
 
 
-def may_revise(trace: ClosedTrace, time: float, windows: TraceWindow) -> bool:
+def may_revise(trace: ClosingMark, time: float, windows: TraceWindow) -> bool:
     """Whether a span that came at log time `time` makes a revision of the trace."""
     return (
         trace.position is not None
@@ -163,14 +163,14 @@ def may_revise(trace: ClosedTrace, time: float, windows: TraceWindow) -> bool:
     )
 
 
-def is_forgotten(trace: ClosedTrace, now: float, windows: TraceWindow) -> bool:
+def is_forgotten(trace: ClosingMark, now: float, windows: TraceWindow) -> bool:
     """By log time, not by what is still in memory, so that a reader that lags decides the same."""
     return now - trace.closed_at > REMEMBERED_FOR * windows.late
 
 
-def _remember(mark: Mark, offset: int) -> ClosedTrace:
+def _remember(mark: Mark, offset: int) -> ClosingMark:
     root: Root = "local" if mark.local_root else "missing" if mark.rootless else "parentless"
-    return ClosedTrace(
+    return ClosingMark(
         offset=offset,
         last_offset=mark.last_offset,
         revision=mark.revision,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 from msgspec.structs import replace
 
-from collector.assembly.closed_traces import ClosedTrace
+from collector.assembly.closed_traces import ClosingMark
 from collector.assembly.low_water import Hold
 from collector.assembly.scan import only, span_ids
 from collector.base.telemetry import OTHER
@@ -41,7 +41,7 @@ NO_RECORD = -1  # `Mark.traces_offset` of a trace that could not be read or writ
 class LateRevision:
     """The trace that late spans belong to: its mark, the record it names, and the pieces of both merged."""
 
-    mark: ClosedTrace
+    mark: ClosingMark
     old: TraceRecord
     pieces: tuple[Piece, ...]  # those of the old record, then the new spans of the late pieces
     raw: tuple[bytes, ...]
@@ -82,9 +82,9 @@ class Closing:
     is_cut: bool = False  # it was too large for its record, which goes without its raw spans
 
     @property
-    def provisional_mark(self) -> ClosedTrace:
+    def provisional_mark(self) -> ClosingMark:
         """Stands for its mark until that is written: it admits late spans."""
-        return ClosedTrace(
+        return ClosingMark(
             offset=0,
             last_offset=self.last_offset,
             revision=-1,
@@ -228,7 +228,7 @@ def with_position(mark: Mark, position: Position) -> Mark:
 
 
 def late_revision(
-    mark: ClosedTrace,
+    mark: ClosingMark,
     old: TraceRecord,
     closing: Closing,
     windows: TraceWindow,

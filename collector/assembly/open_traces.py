@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 
-from collector.assembly.closed_traces import ClosedTrace, ClosedTraces, is_forgotten, may_revise
+from collector.assembly.closed_traces import ClosedTraces, ClosingMark, is_forgotten, may_revise
 from collector.assembly.closing import Closing
 from collector.assembly.low_water import LowWater, NeededRecords
 from collector.assembly.made_traces import Arrival, MadeTraces, TakeResult
@@ -264,7 +264,7 @@ class OpenTraces:
         mark = self._newest_mark(trace_id)
         return mark is not None and offset <= mark.last_offset
 
-    def _newest_mark(self, trace_id: bytes) -> ClosedTrace | None:
+    def _newest_mark(self, trace_id: bytes) -> ClosingMark | None:
         in_flight = self._closing.get(trace_id)
         return in_flight[-1].provisional_mark if in_flight else self.closed_traces.get(trace_id)
 
@@ -311,7 +311,7 @@ class OpenTraces:
     def is_first(self, closing: Closing) -> bool:
         return self._closing[closing.trace_id][0] is closing
 
-    def revisable_mark(self, closing: Closing) -> ClosedTrace | None:
+    def revisable_mark(self, closing: Closing) -> ClosingMark | None:
         """The mark that a late closing builds on, its predecessor being complete; None if it is too late."""
         mark = self.closed_traces.get(closing.trace_id)
         if mark is None or not may_revise(mark, closing.times[0], self._windows):
@@ -369,7 +369,7 @@ class OpenTraces:
         """Forget the oldest closed trace; returns False if its mark is still needed."""
         return self.closed_traces.evict(is_needed=self._is_needed)
 
-    def _is_needed(self, trace_id: bytes, mark: ClosedTrace) -> bool:
+    def _is_needed(self, trace_id: bytes, mark: ClosingMark) -> bool:
         low_water = self.low_water
         return (
             (low_water is not None and mark.last_offset >= low_water)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from collector.assembly.closed_traces import ClosedTrace
+from collector.assembly.closed_traces import ClosingMark
 from collector.base.errors import Undecodable
 from collector.base.retry import Retry
 from collector.log.port import Log
@@ -51,7 +51,7 @@ class TraceReading:
     async def whole(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
         return await self.retry.log("fetch spans", lambda: whole_read(self.log, pieces))
 
-    async def newest_record(self, mark: ClosedTrace) -> TraceRecord | None:
+    async def newest_record(self, mark: ClosingMark) -> TraceRecord | None:
         """The record that a mark names; None if it has expired or cannot be decoded."""
         position = mark.position
         if position is None:

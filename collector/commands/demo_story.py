@@ -42,7 +42,7 @@ SHOWN = (
 Fault = tuple[str, str]  # (fault, tool)
 
 
-class Watch:
+class DemoView:
     """The newest look at the service's faults and drops, of sessions alone."""
 
     def __init__(self, admin: str) -> None:
@@ -135,14 +135,14 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, interrupted)  # Ctrl-C reaches the whole group
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
-    story = Story(f"http://{grpc}", f"http://{admin}", Watch(admin), ended)
+    story = Story(f"http://{grpc}", f"http://{admin}", DemoView(admin), ended)
     story.tell(is_judged=not without)
 
 
 class Story:
     """The releases one after the other, and what the service says of them."""
 
-    def __init__(self, endpoint: str, page: str, watch: Watch, ended: threading.Event) -> None:
+    def __init__(self, endpoint: str, page: str, watch: DemoView, ended: threading.Event) -> None:
         self._endpoint = endpoint
         self._page = page
         self._watch = watch

@@ -12,7 +12,7 @@ from collector.commands.options import Files, Overrides, loaded
 from collector.config.plan import registry_from
 from collector.config.tree import Config
 from collector.records.external import external_objectives
-from collector.records.given import external_name
+from collector.records.sent_feedback import external_name
 from collector.slo.rules import PAGE, RuleGroup, rules
 
 HEAD = """\

@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 @dataclass
-class _Held:
+class _FailingTrace:
     """A trace that fails, while it is not known whether others do."""
 
     request: Part
@@ -89,7 +89,7 @@ class Backend:
         self._backoff = backoff or Backoff(longest=LONGEST_PAUSE)
         self._failing = False
         self._now = now
-        self._held: list[_Held] = []
+        self._held: list[_FailingTrace] = []
         self._passed = 0
         self._losses, self._rejections = Seldom(now), Seldom(now)
         self._lost: dict[Result, set[bytes]] = {}
@@ -148,7 +148,7 @@ class Backend:
                 str(error)[:300],
             )
         traces = await self.read(request.body, traces_of)
-        self._held.append(_Held(request, traces, self._now() + PAUSE, self._passed))
+        self._held.append(_FailingTrace(request, traces, self._now() + PAUSE, self._passed))
 
     async def _is_behind_held(self, request: Part) -> bool:
         """Whether it has spans of a trace that is held: those go behind it."""

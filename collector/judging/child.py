@@ -37,7 +37,7 @@ from collector.judging.port import (
     decode_to_judge,
     encode,
 )
-from collector.judging.running import JOB, Watch
+from collector.judging.running import JOB, Watchdog
 from evaluators.expectations import Expectation
 from evaluators.judging.calls import added
 from evaluators.judging.embedding import embed_trace
@@ -103,7 +103,7 @@ class _Process:
         judged = checked_plan(setup.plan, setup.judged).judged
         self._watch = None
         if setup.limits:
-            self._watch = Watch(folder, setup.limits)
+            self._watch = Watchdog(folder, setup.limits)
             judged = tuple(map(self._watch.watched, judged))
         self._runner = JudgeJobRunner(config, self._clients, judged, setup.plan)
         self._owners: dict[int, str] = {}

@@ -23,7 +23,7 @@ _SIZE = 512  # bytes of the file: a job, a time, a name of at most 200 character
 _LOOKS = 20  # in the time of an evaluator: how often it is seen whether it waits for the judge or for itself
 
 
-class Watch:
+class Watchdog:
     """Notes in a file, which outlives the process, what runs; a timer in C ends the process where it takes too long.
 
     The timer needs no lock of the interpreter, which an evaluator that hangs may hold.

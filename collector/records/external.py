@@ -12,7 +12,7 @@ import msgspec
 
 from collector.config.tree import Config
 from collector.records.feedback import Feedback, plain_label
-from collector.records.given import EvaluationOrigin, external_name, slug
+from collector.records.sent_feedback import EvaluationOrigin, external_name, slug
 from collector.records.signal import Signal, redacted, signal_id
 from collector.records.subject import Subject, signal_of
 from evaluators.model import JSON, Failure, Outcome

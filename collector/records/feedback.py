@@ -1,8 +1,8 @@
 """What people, code and models say of a trace or a session after it ran: the records of topic `feedback`. Pure.
 
-    POST /v1/feedback, thumbs of the page   -> Given -+
-    POST /v1/evaluations                    -> Given -+-> FeedbackRules.feedback -> Feedback
-    OTLP events, attributes and spans       -> Given -+
+    POST /v1/feedback, thumbs of the page   -> SentFeedback -+
+    POST /v1/evaluations                    -> SentFeedback -+-> FeedbackRules.feedback -> Feedback
+    OTLP events, attributes and spans       -> SentFeedback -+
 
 What people say changes no score; the same id again replaces it. What code or models say is the score of an external
 evaluator: it becomes a signal (`records/external.py`), and the newest of an id wins.
@@ -27,7 +27,7 @@ from collector.config.tree import Config
 from collector.log.port import FEEDBACK, New
 from collector.otlp.marking import Marking, Steps
 from collector.records.codec import decode
-from collector.records.given import EvaluationOrigin, Given, Kind, Scale, slug
+from collector.records.sent_feedback import EvaluationOrigin, Kind, Scale, SentFeedback, slug
 from collector.records.sessions import session_key
 
 Opinion = Literal["positive", "negative", "neutral"]
@@ -124,7 +124,7 @@ class FeedbackRules:
             content=redaction.content == "keep",
         )
 
-    def unwanted(self, item: Given) -> str | None:
+    def unwanted(self, item: SentFeedback) -> str | None:
         """The setting by which it is not kept; None: it is."""
         if item.kind == "human":
             return (
@@ -133,7 +133,7 @@ class FeedbackRules:
         wanted = self.evaluations is None or slug(item.name) in self.evaluations
         return None if wanted else "evaluations.names"
 
-    def feedback(self, item: Given, *, now: float) -> Feedback:
+    def feedback(self, item: SentFeedback, *, now: float) -> Feedback:
         """What is kept of it; `now`: unix seconds, for what says no time. Raises Undecodable: what is wrong with it."""
         item = _in_small_letters(item)
         _check(item)
@@ -171,7 +171,7 @@ class FeedbackRules:
             evaluation=origin,
         )
 
-    def _opinion(self, item: Given, number: float | None) -> Opinion:
+    def _opinion(self, item: SentFeedback, number: float | None) -> Opinion:
         """A known label decides; else the number, by the middle of its scale."""
         label = None if item.label is None else plain_label(item.label)
         if label is not None and (said := self.labels.get(label) or _OPINIONS.get(label)):
@@ -200,12 +200,12 @@ class FeedbackRules:
         return hashlib.blake2b(raw, key=self.key, digest_size=8).hexdigest()
 
 
-def _in_small_letters(item: Given) -> Given:
+def _in_small_letters(item: SentFeedback) -> SentFeedback:
     changed = {name: text.lower() for name in _HEX if (text := getattr(item, name)) is not None}
     return structs.replace(item, **changed) if changed else item
 
 
-def _check(item: Given) -> None:
+def _check(item: SentFeedback) -> None:
     subjects = [
         name for name in ("trace_id", "session_id", "task_id") if getattr(item, name) is not None
     ]
@@ -227,14 +227,14 @@ def _check(item: Given) -> None:
             raise Undecodable(f"{name}: expected 1 to {MAX_TEXT} characters")
 
 
-def _check_number(item: Given) -> None:
+def _check_number(item: SentFeedback) -> None:
     if not item.scale.min < item.scale.max or math.isinf(item.scale.max - item.scale.min):
         raise Undecodable("scale: `min` must be below `max`, and their difference finite")
     if isinstance(item.value, float) and not math.isfinite(item.value):
         raise Undecodable("value: expected a finite number")
 
 
-def _texts(item: Given) -> Iterable[tuple[str, str]]:
+def _texts(item: SentFeedback) -> Iterable[tuple[str, str]]:
     names = ("name", "session_id", "task_id", "label", "source", "id")
     texts = {name: getattr(item, name) for name in names}
     texts |= {"service": item.service or None, "version": item.evaluation.version}

@@ -12,7 +12,13 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 from collector.records.moved import EvaluatorScores, Moved, moved
 from collector.records.standing import Fault, VersionCount
 from evaluators.formulas.differences import Fact, differences
-from evaluators.formulas.fault_watch import EXPLAINS, Cause, Counted, evidence, evidence_between
+from evaluators.formulas.fault_watch import (
+    EXPLAINS,
+    Cause,
+    ToolSessions,
+    evidence,
+    evidence_between,
+)
 
 K = TypeVar("K")
 MOST = 5  # tools, and evaluators, that are listed
@@ -111,13 +117,13 @@ def in_words(changed: Mapping[str, Any]) -> list[str]:
 
 
 class ToolCounts(NamedTuple):
-    since: Counted
-    before: Counted
+    since: ToolSessions
+    before: ToolSessions
 
     @classmethod
     def of(cls, fault: Fault) -> Self:
-        since = Counted(fault.uses, fault.failures)
-        return cls(since, Counted(fault.uses_before, fault.failures_before))
+        since = ToolSessions(fault.uses, fault.failures)
+        return cls(since, ToolSessions(fault.uses_before, fault.failures_before))
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -158,7 +164,7 @@ def counted_by_version(
     counts: Iterable[VersionCount], baseline: str, candidate: str
 ) -> dict[Cause, ToolCounts]:
     """What the fault watches counted of two versions, by (fault, tool); empty where they do not know both."""
-    of: dict[str, dict[Cause, Counted]] = {}
+    of: dict[str, dict[Cause, ToolSessions]] = {}
     for version, fault, tool, counted in counts:
         of.setdefault(version, {})[fault, tool] = counted
     if baseline == candidate or baseline not in of or candidate not in of:
@@ -184,16 +190,18 @@ def counted_since(faults: Iterable[Fault], moment: float) -> dict[str, ToolCount
     }
 
 
-def _counts(side: Side) -> dict[str, Counted]:
+def _counts(side: Side) -> dict[str, ToolSessions]:
     failed: dict[str, list[bool]] = {}
     for session in side:
         for tool, bad in session.tools.items():
             failed.setdefault(tool, []).append(bad)
-    return {tool: Counted.of(each) for tool, each in failed.items()}
+    return {tool: ToolSessions.of(each) for tool, each in failed.items()}
 
 
-def _joined(since: Mapping[K, Counted], before: Mapping[K, Counted]) -> dict[K, ToolCounts]:
-    none = Counted()
+def _joined(
+    since: Mapping[K, ToolSessions], before: Mapping[K, ToolSessions]
+) -> dict[K, ToolCounts]:
+    none = ToolSessions()
     return {
         key: ToolCounts(since.get(key, none), before.get(key, none)) for key in {**since, **before}
     }

@@ -17,7 +17,7 @@ from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionHead, SessionTurn
 from collector.scoring.open_session import OpenSession
 from collector.scoring.rules import Rules
-from collector.scoring.session_work import LONGEST, SessionCosts
+from collector.scoring.session_work import LONGEST, SessionMemory
 from collector.scoring.turn_sketches import KEPT, Sketches
 from evaluators.model import Tokens, Turn
 from evaluators.uses import CallCount, Work
@@ -44,7 +44,7 @@ class Packer:
         self._rules = rules
         self._limits = limits
         self._keeps_sketches = keeps_sketches and bool(rules.sketched)
-        self._costs = SessionCosts(
+        self._costs = SessionMemory(
             outcomes=rules.outcomes, sketches=KEPT if self._keeps_sketches else 0
         )
         self._compress, self._expand = _compression(tuple(sorted(rules.emitted)))

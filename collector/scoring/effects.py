@@ -78,7 +78,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True):
     closed: tuple[str, SessionClosed] | None = None  # (service, reason) of the session that closed
 
 
-class Placed(msgspec.Struct, frozen=True, kw_only=True):
+class PlacedTrace(msgspec.Struct, frozen=True, kw_only=True):
     """A trace in its session, which finishes it before it takes another one."""
 
     key: bytes  # of the session

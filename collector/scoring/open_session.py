@@ -12,7 +12,7 @@ from collector.records.subject import Subject
 from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import RunawayRecord, VerdictRecord, WorkRecord
-from collector.scoring.effects import Change, Effects, Placed, Publication, Tombstone
+from collector.scoring.effects import Change, Effects, PlacedTrace, Publication, Tombstone
 from collector.scoring.outcome_signals import (
     OutcomeSignals,
     earlier_beginning,
@@ -30,7 +30,7 @@ from collector.scoring.session_end import (
     session_end,
     unscored_turn,
 )
-from collector.scoring.session_work import SessionCosts, ranked_work
+from collector.scoring.session_work import SessionMemory, ranked_work
 from collector.scoring.sliding_window import SlidingWindow, is_turn, ordered_start
 from collector.scoring.turn_sketches import Sketches, TurnSketches, sketches_in
 from evaluators.model import Outcome, SessionClosed
@@ -48,7 +48,7 @@ class OpenSession:
     _: KW_ONLY
     rules: Rules
     limits: InitVar[SessionWindow]
-    costs: SessionCosts
+    costs: SessionMemory
     seen: int = field(init=False)  # the newest of its offsets that was looked at
     pending: dict[str, float] = field(default_factory=dict[str, float])
     """Traces that wait for a verdict, and the log time of their records; the session closes after them."""
@@ -125,7 +125,9 @@ class OpenSession:
         entry = self._window.get(record.summary.turn.trace_id)
         return entry is not None and record.revision < entry.revision
 
-    def take(self, record: SummarisedTrace, *, offset: int, now: float, is_new: bool) -> Placed:
+    def take(
+        self, record: SummarisedTrace, *, offset: int, now: float, is_new: bool
+    ) -> PlacedTrace:
         """Place the trace; what is returned says what must be read before it is finished."""
         head = self.head
         entry = unscored_turn(
@@ -145,7 +147,7 @@ class OpenSession:
         cost = self._cost(claims)
         self.head = replace(head, last=now, offset=offset, task=claims, cost=cost, began=began)
         self.sketches.put(entry.turn.trace_id, sketches_in(record))
-        return Placed(
+        return PlacedTrace(
             key=self.key,
             trace=record,
             entry=entry,
@@ -156,7 +158,7 @@ class OpenSession:
             lacking=self.sketches.lacking(entry, placement.affected),
         )
 
-    def finish(self, placed: Placed, found: Mapping[str, Sketches]) -> Effects:
+    def finish(self, placed: PlacedTrace, found: Mapping[str, Sketches]) -> Effects:
         """Score the trace, and the turns after it that are compared with others now.
 
         `found`: the sketches that it lacked, by trace id, of those that the log still has. The head is the last record
@@ -188,7 +190,7 @@ class OpenSession:
         changes = (*self._changed_traces(placed, touched), self._named_head())
         return Effects(publish=tuple(publish), work=work, changes=changes)
 
-    def _outcomes(self, placed: Placed) -> tuple[Outcome, ...]:
+    def _outcomes(self, placed: PlacedTrace) -> tuple[Outcome, ...]:
         """Of the trace, in the order of the plan: what its record says, and what it is compared with."""
         read = placed.trace.outcomes or TraceOutcomes()
         known = {each.evaluator: each for each in read.outcomes}
@@ -254,7 +256,7 @@ class OpenSession:
         return effects, end.awaited
 
     def _score(
-        self, task: Placed, outcomes: Sequence[Outcome]
+        self, task: PlacedTrace, outcomes: Sequence[Outcome]
     ) -> tuple[list[Publication], tuple[RunawayRecord, ...]]:
         """The signals of the trace's own outcomes; the window keeps them where it still holds the trace.
 
@@ -312,7 +314,7 @@ class OpenSession:
         return subject, session_outcomes(subject, self._window, self._scorer)
 
     def _work(
-        self, subject: Subject, outcomes: Iterable[Outcome], placed: Placed | None = None
+        self, subject: Subject, outcomes: Iterable[Outcome], placed: PlacedTrace | None = None
     ) -> tuple[WorkRecord, ...]:
         return ranked_work(self.rules, self._window, self.head.task, subject, outcomes, placed)
 
@@ -338,7 +340,7 @@ class OpenSession:
         self.head = named_after(self.head, self._window.newest)
         return self.head
 
-    def _changed_traces(self, task: Placed, touched: Iterable[str]) -> Iterator[Change]:
+    def _changed_traces(self, task: PlacedTrace, touched: Iterable[str]) -> Iterator[Change]:
         own = task.entry.turn.trace_id
         for trace_id in touched:
             entry = self._window.get(trace_id)

@@ -25,7 +25,7 @@ from collector.records.sessions import (
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import VerdictRecord
 from collector.scoring.cached_session import AWAKE, AwakeSessions, CachedSession, Packer
-from collector.scoring.effects import Change, Effects, Placed, Tombstone
+from collector.scoring.effects import Change, Effects, PlacedTrace, Tombstone
 from collector.scoring.more_sessions import MoreSessions
 from collector.scoring.open_session import OpenSession
 from collector.scoring.pending_verdicts import PendingVerdicts
@@ -160,7 +160,7 @@ class OpenSessions:
 
     def take(
         self, record: SummarisedTrace, *, key: bytes, offset: int, now: float
-    ) -> Placed | Dropped:
+    ) -> PlacedTrace | Dropped:
         """Place a trace in its session, which it may open; or the reason why the record is not scored.
 
         Raises Undecodable: the key is not a session's.
@@ -185,7 +185,7 @@ class OpenSessions:
         self._touch(held)
         return placed
 
-    def finish(self, placed: Placed, found: Mapping[str, Sketches]) -> Effects:
+    def finish(self, placed: PlacedTrace, found: Mapping[str, Sketches]) -> Effects:
         """Score a trace that was placed; `found`: see `OpenSession.finish`."""
         held = self._open[placed.key]
         session = held.wake(self._packer)

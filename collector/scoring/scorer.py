@@ -32,7 +32,7 @@ from collector.records.sessions import SessionsTopic, SessionTurn, decode_sessio
 from collector.records.trace_views import SummarisedTrace, decode_summarised
 from collector.records.traces import VerdictRecord
 from collector.scoring.cached_session import AWAKE, Packer
-from collector.scoring.effects import Effects, Placed, WriteBatch
+from collector.scoring.effects import Effects, PlacedTrace, WriteBatch
 from collector.scoring.families import ScoringFamilies
 from collector.scoring.open_sessions import Dropped, OpenSessions
 from collector.scoring.rules import Rules
@@ -206,8 +206,10 @@ class Scorer(Consumer):
             self._poison.unprocessable(record.position, error)
         sessions.done(offset)
 
-    async def _place(self, sessions: OpenSessions, placed: Placed | Dropped, now: float) -> None:
-        if not isinstance(placed, Placed):
+    async def _place(
+        self, sessions: OpenSessions, placed: PlacedTrace | Dropped, now: float
+    ) -> None:
+        if not isinstance(placed, PlacedTrace):
             self._families.trace_records_dropped.labels(placed).inc()
             return
         entry = placed.entry

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from collector.records.sessions import SessionHead, SessionTurn, TaskClaims
 from collector.records.subject import Subject, shared_fields
 from collector.records.traces import TraceCalls, TurnUses, WorkRecord
-from collector.scoring.effects import Placed
+from collector.scoring.effects import PlacedTrace
 from collector.scoring.rules import COMPLETED, Rules
 from collector.scoring.sliding_window import SlidingWindow, is_turn, text_size
 from evaluators.model import Outcome, Turn
@@ -27,7 +27,7 @@ RESTING_SKETCHES = 1_800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionCosts:
+class SessionMemory:
     outcomes: int  # of one trace, by how many evaluators it is scored
     sketches: int = 0  # of how many turns a session at rest keeps them
 
@@ -63,7 +63,7 @@ def ranked_work(
     task: TaskClaims | None,
     subject: Subject,
     outcomes: Iterable[Outcome],
-    placed: Placed | None = None,
+    placed: PlacedTrace | None = None,
 ) -> tuple[WorkRecord, ...]:
     """The session's work, which depends on the set of its turns alone, and that of the turn that changed it.
 

@@ -14,7 +14,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.port import SIGNALS, Record
 from collector.otlp.split import Piece
-from collector.records.given import Given
+from collector.records.sent_feedback import SentFeedback
 from collector.records.sessions import session_key
 from collector.records.signal_batch import signals_in
 from collector.records.trace_summary import packed_outline
@@ -107,7 +107,7 @@ async def evaluate_traces(
     trace_ids: Collection[str],
     closed: Closed,
     *,
-    scores: Iterable[Given] = (),
+    scores: Iterable[SentFeedback] = (),
     inline: bool = False,
 ) -> None:
     """Score these traces of what `RecordedTraces` has read; `closed` is called with each session.
@@ -138,7 +138,7 @@ async def _service(
         await started.close()
 
 
-def _with_scores(config: Config, given: Iterable[Given], closed: Closed) -> Closed:
+def _with_scores(config: Config, given: Iterable[SentFeedback], closed: Closed) -> Closed:
     """`closed`, with the signals of scores of others behind ours."""
     scores = RecordedScores(config, given)
 

@@ -12,7 +12,7 @@ from collector.log.port import Record
 from collector.receiver.feedback.found import said_in
 from collector.records.external import EvaluationRules
 from collector.records.feedback import Feedback, FeedbackRules
-from collector.records.given import Given
+from collector.records.sent_feedback import SentFeedback
 from collector.records.sessions import split_session_key
 from collector.records.signal import encode_signal, unix_seconds
 from collector.records.subject import Subject, shared_fields
@@ -23,17 +23,17 @@ MOST = 100_000
 """Scores of one call: they wait in memory for their session."""
 
 
-def scores_in(request: bytes, items: str) -> Iterator[Given]:
+def scores_in(request: bytes, items: str) -> Iterator[SentFeedback]:
     """The scores of an export request; what cannot be read is left out."""
     for each in said_in(request, items):
-        if isinstance(each, Given) and each.kind != "human":
+        if isinstance(each, SentFeedback) and each.kind != "human":
             yield each
 
 
 class RecordedScores:
     """Scores by what they are about; of one id the newest."""
 
-    def __init__(self, config: Config, given: Iterable[Given]) -> None:
+    def __init__(self, config: Config, given: Iterable[SentFeedback]) -> None:
         names = frozenset(each.name for each in registry_from(config, strict=False))
         self._rules = EvaluationRules.of(config, names)
         self._said: dict[tuple[str, str], dict[str, Feedback]] = {}

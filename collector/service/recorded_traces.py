@@ -19,8 +19,8 @@ from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.otlp.split import Piece
-from collector.records.given import Given
 from collector.records.moved import EvaluatorScores
+from collector.records.sent_feedback import SentFeedback
 from collector.records.what_changed import SessionSide, failed_by_tool
 from collector.service.offline_service import OfflineService
 from collector.service.recorded_scores import MOST, scores_in
@@ -73,7 +73,7 @@ class RecordedTraces:
     def __init__(self) -> None:
         self._pieces = PieceSpool()
         self.closed = TraceSpool()  # the traces, once they are assembled
-        self.scores: list[Given] = []  # those of others
+        self.scores: list[SentFeedback] = []  # those of others
         self.rejected = 0  # spans that the receiver would have rejected
         self.reasons: list[str] = []  # why the first few were
 

@@ -17,7 +17,7 @@ from evaluators.judging.prompt import (
     make_prompt,
 )
 from evaluators.judging.quotations import Quotations
-from evaluators.judging.transcript import CHARACTERS_PER_TOKEN, Recording
+from evaluators.judging.transcript import CHARACTERS_PER_TOKEN, Transcript
 from evaluators.model import JSON, Failure
 from evaluators.resources import Question
 from evaluators.run import failure_of
@@ -57,7 +57,7 @@ class JudgeCalls:
     """
 
     client: JudgeClient
-    render: Callable[[int], Recording]
+    render: Callable[[int], Transcript]
     max_prompt: int
     marker: Callable[[], str]
     context: str | None = None

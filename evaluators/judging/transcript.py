@@ -29,7 +29,7 @@ _FACTOR = {"heading": 2, "call": 1, "error": 2, "value": 1, "text": 4, "minor": 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class Transcript:
     """A subject as a judge sees it."""
 
     text: str
@@ -45,7 +45,7 @@ class _Piece:
 
 def trace_recording(
     trace: Trace, *, max_tokens: int, expectation: Expectation | None = None
-) -> Recording:
+) -> Transcript:
     output = None if expectation is None else expectation.output
     pieces = [*_tools(trace.tools_offered), *_trace_pieces(trace, output)]
     return _fit(pieces, max_tokens * CHARACTERS_PER_TOKEN)
@@ -53,7 +53,7 @@ def trace_recording(
 
 def conversation_recording(
     conversation: Conversation, *, max_tokens: int, with_expected: bool
-) -> Recording:
+) -> Transcript:
     """A session's traces one after another within so many tokens; repeated parts are once."""
     tools = {tool.name: tool for trace in conversation.traces for tool in trace.tools_offered}
     pieces = list(_tools(tuple(tools.values())))
@@ -163,34 +163,34 @@ def cut(text: str, limit: int) -> str:
     return text[:head] + note + (text[-tail:] if tail > 0 else "")
 
 
-def _fit(pieces: Sequence[_Piece], room: int) -> Recording:
+def _fit(pieces: Sequence[_Piece], room: int) -> Transcript:
     # Hidden characters do not count, but a text twice the room is not worth the reading.
     if sum(len(piece.label) + len(piece.text) for piece in pieces) <= 2 * room:
         text = _rendered(pieces, None)
         if len(text) <= room:
-            return Recording(text=text)
+            return Transcript(text=text)
     for limit in _LIMITS:
         text = _rendered(pieces, limit)
         if len(text) <= room:
-            return Recording(text=text, truncated=f"values cut to {limit} characters")
+            return Transcript(text=text, truncated=f"values cut to {limit} characters")
     return _thinned(pieces, room)
 
 
-def _thinned(pieces: Sequence[_Piece], room: int) -> Recording:
+def _thinned(pieces: Sequence[_Piece], room: int) -> Transcript:
     limit = _LIMITS[-1]
     kept = pieces
     for kinds, ends in _THINNINGS:
         kept = _without_middle(pieces, kinds, ends)
         text = _rendered(kept, limit)
         if len(text) <= room:
-            return Recording(text=text, truncated=_left_out(pieces, kept))
+            return Transcript(text=text, truncated=_left_out(pieces, kept))
     merged = _merged(kept)
     text = _rendered(merged, limit)
     cuts = f"{_left_out(pieces, kept)}; runs of calls of one tool shown as one"
     if len(text) > room:
         cuts += f"; {len(text) - room} characters in the middle left out"
         text = _cut_whole(merged, room)
-    return Recording(text=text, truncated=cuts)
+    return Transcript(text=text, truncated=cuts)
 
 
 def _left_out(pieces: Sequence[_Piece], kept: Sequence[_Piece]) -> str:

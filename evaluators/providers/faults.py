@@ -132,7 +132,7 @@ def fault_of(error: BaseException) -> ProviderFault:
     refused = next((each for each in chain if is_named(each, "HTTPStatusError")), None)
     if refused is None and (fault := _without_response(chain)) is not None:
         return fault
-    said = _Said.of(chain)
+    said = _ProviderError.of(chain)
     in_answer = next((each for each in chain if is_error_in_answer(each)), None)
     if refused is None and in_answer is not None:
         return _refusal(status_in_answer(in_answer), said, None)
@@ -187,13 +187,13 @@ def _broken_link(chain: tuple[BaseException, ...]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _ProviderError:
     words: frozenset[str]  # its code and type, in lower case
     parameters: tuple[str, ...]
     text: str  # never published
 
     @classmethod
-    def of(cls, chain: tuple[BaseException, ...]) -> _Said:
+    def of(cls, chain: tuple[BaseException, ...]) -> _ProviderError:
         bodies = [body for each in chain for body in bodies_of(each)]
         words = [
             str(body[key]).lower()
@@ -234,7 +234,7 @@ class _Said:
         return found[min(found)] if found else None
 
 
-def _refusal(status: int | None, said: _Said, retry_after: float | None) -> ProviderFault:
+def _refusal(status: int | None, said: _ProviderError, retry_after: float | None) -> ProviderFault:
     word, passing = _meaning(status, said)
     fault = ProviderFault(
         word=word,
@@ -253,7 +253,7 @@ def _refusal(status: int | None, said: _Said, retry_after: float | None) -> Prov
     return replace(fault, word="parameter", parameter=said.parameter or name, too_much=is_too_much)
 
 
-def _refused(word: str, said: _Said) -> Parameter | None:
+def _refused(word: str, said: _ProviderError) -> Parameter | None:
     if word == "bad_request":
         return said.refused()
     if word in ("not_found", "server_error"):
@@ -274,7 +274,7 @@ _BY_STATUS: Mapping[int, tuple[str, bool]] = {
 }
 
 
-def _meaning(status: int | None, said: _Said) -> tuple[str, bool]:
+def _meaning(status: int | None, said: _ProviderError) -> tuple[str, bool]:
     """The word, and whether it may pass."""
     if said.words & _QUOTA:
         return "no_quota", False
@@ -287,7 +287,7 @@ def _meaning(status: int | None, said: _Said) -> tuple[str, bool]:
     return _malformed(said), False
 
 
-def _malformed(said: _Said) -> str:
+def _malformed(said: _ProviderError) -> str:
     if said.words & _FILTERED or _FILTER.search(said.text):
         return "content_filter"
     if "context_length_exceeded" in said.words or _CONTEXT.search(said.text):

@@ -64,7 +64,7 @@ def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | No
     return counted_error(text, instance, trusted=trusted).error
 
 
-class Counted(NamedTuple):
+class SchemaCheck(NamedTuple):
     """What came of a check, and what it took."""
 
     error: str | None  # why the instance does not satisfy the schema; None when it does
@@ -73,7 +73,7 @@ class Counted(NamedTuple):
     untried: bool  # whether a pattern was not tried, because RE2 cannot run it
 
 
-def counted_error(text: str, instance: JSON, *, trusted: bool = False) -> Counted:
+def counted_error(text: str, instance: JSON, *, trusted: bool = False) -> SchemaCheck:
     """As `first_error`, with the steps. Raises Unjudgeable: see `first_error`."""
     known = _known(text, trusted=trusted)
     if isinstance(known.validator, str):
@@ -84,7 +84,7 @@ def counted_error(text: str, instance: JSON, *, trusted: bool = False) -> Counte
     if error is not None:
         path = "/".join(str(step) for step in error.absolute_path)
         shown = f"{path}: {error.message[:200]}" if path else error.message[:200]
-    return Counted(shown, steps - work.left, known.checked, work.untried)
+    return SchemaCheck(shown, steps - work.left, known.checked, work.untried)
 
 
 def _first(validator: Any, instance: JSON, steps: int) -> tuple[ValidationError | None, _Work]:
@@ -105,7 +105,7 @@ def _first(validator: Any, instance: JSON, steps: int) -> tuple[ValidationError 
         _work.reset(before)
 
 
-class _Known(NamedTuple):
+class _KnownSchema(NamedTuple):
     """What is made of a schema once."""
 
     validator: Any  # or the text why there is none
@@ -113,11 +113,11 @@ class _Known(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _known(text: str, *, trusted: bool) -> _Known:
+def _known(text: str, *, trusted: bool) -> _KnownSchema:
     schema: JSON = json.loads(text)
     # Not isinstance: that would narrow Any to a half-known dict.
     if type(schema) not in (dict, bool):
-        return _Known("not a valid schema", 0)
+        return _KnownSchema("not a valid schema", 0)
     # jsonschema's own types do not say that a boolean is a schema.
     known = cast("Any", validators)
     base = known.validator_for(schema, default=known.Draft202012Validator)
@@ -126,13 +126,13 @@ def _known(text: str, *, trusted: bool) -> _Known:
     try:
         fault, work = _first(checking, schema, steps)
     except Unjudgeable as why:
-        return _Known(str(why), steps)
+        return _KnownSchema(str(why), steps)
     if fault is not None:
-        return _Known("not a valid schema", steps - work.left)
+        return _KnownSchema("not a valid schema", steps - work.left)
     # An empty registry: the default one would fetch remote references over the network.
     nowhere: Registry[Any] = Registry()
     counting = _counting(base, "trusted" if trusted else "untrusted")
-    return _Known(counting(schema, registry=nowhere), steps - work.left)
+    return _KnownSchema(counting(schema, registry=nowhere), steps - work.left)
 
 
 _Use = Literal["schemas", "trusted", "untrusted"]

@@ -35,7 +35,7 @@ from collector.records.signal import Signal, decode_signal
 from collector.records.signal_batch import signals_in
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import TraceRecord
-from collector.scoring.effects import Placed, WriteBatch
+from collector.scoring.effects import PlacedTrace, WriteBatch
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.sinks.jsonl import JsonlSink
@@ -75,16 +75,16 @@ class Desk:
         self.batch = WriteBatch(joined=joined)
         self._offset = 0
 
-    def place(self, trace: SummarisedTrace) -> Placed:
+    def place(self, trace: SummarisedTrace) -> PlacedTrace:
         """The trace in its session, which takes no other one until it is finished."""
         key = session_key(trace.summary.service, trace.summary.session_id)
         now = START + self._offset
         task = self.sessions.take(trace, key=key, offset=self._offset, now=now)
-        assert isinstance(task, Placed)
+        assert isinstance(task, PlacedTrace)
         self._offset += 1
         return task
 
-    def finish(self, task: Placed) -> None:
+    def finish(self, task: PlacedTrace) -> None:
         """Add what it publishes to the batch."""
         self.batch.add(self.sessions.finish(task, {}), partition=0)
 

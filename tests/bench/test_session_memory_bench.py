@@ -18,7 +18,7 @@ from collector.records.sessions import session_key
 from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.trace_views import SummarisedTrace, decode_summarised
 from collector.records.traces import TraceRecord
-from collector.scoring.effects import Placed
+from collector.scoring.effects import PlacedTrace
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from evaluators.digest import trace_digest
@@ -79,7 +79,7 @@ def _take(
     assert not [*sessions.make_room(record, key=key, offset=offset, now=now)]
     record = with_fields(record, outcomes=outcomes)
     task = sessions.take(record, key=key, offset=offset, now=now)
-    assert isinstance(task, Placed)
+    assert isinstance(task, PlacedTrace)
     sessions.finish(task, {})
 
 

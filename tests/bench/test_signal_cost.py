@@ -17,9 +17,9 @@ from collector.export.exporter import PrometheusExporter
 from collector.log.port import SIGNALS, New, Record
 from collector.records.signal_batch import made
 from collector.records.trace_views import SummarisedTrace
-from collector.scoring.effects import Placed
+from collector.scoring.effects import PlacedTrace
 from collector.sinks.jsonl import JsonlSink
-from collector.watch.windows.seen import Seen
+from collector.watch.windows.subject_view import SubjectView
 from collector.watch.windows.targets import Targets
 from collector.watch.windows.window import MOST_WAITING
 from tests.bench.signal_path import Desk, new_exporter, published_signals, scored_traces
@@ -58,7 +58,7 @@ def calls(action: Callable[[], object]) -> int:
 
 def published(found: Sequence[SummarisedTrace]) -> tuple[list[New], int, int]:
     """The records of all their signals; the calls in which the traces are placed, and those for the signals."""
-    desk, tasks = Desk(), list[Placed]()
+    desk, tasks = Desk(), list[PlacedTrace]()
     placed = finished = 0
     for trace in found:
         placed += calls(partial(_place, desk, trace, tasks))
@@ -66,7 +66,7 @@ def published(found: Sequence[SummarisedTrace]) -> tuple[list[New], int, int]:
     return desk.taken(), placed, finished
 
 
-def _place(desk: Desk, trace: SummarisedTrace, tasks: list[Placed]) -> None:
+def _place(desk: Desk, trace: SummarisedTrace, tasks: list[PlacedTrace]) -> None:
     tasks.append(desk.place(trace))
 
 
@@ -107,7 +107,7 @@ def test_a_signal_costs_the_same_in_a_full_window() -> None:
             names = (what.service, what.agent, what.evaluator)
             labels = targets.admit(*names, what.scope, at).labels
             place = targets.place(labels, what.service, what.evaluator)
-            targets.take(place, Seen(ready.subject, at), ready.header, 0, number)
+            targets.take(place, SubjectView(ready.subject, at), ready.header, 0, number)
 
     first = calls(partial(take, 2 * MOST_WAITING))  # it settles once
     take(2 * MOST_WAITING)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, session_key
 from collector.records.traces import TraceRecord, WorkRecord
-from collector.scoring.effects import Effects, Placed, Tombstone
+from collector.scoring.effects import Effects, PlacedTrace, Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from evaluators.model import ToolCall
 from evaluators.uses import Work
@@ -83,7 +83,7 @@ def lived(records: Sequence[TraceRecord], *, crash_at: int | None = None) -> lis
         task = sessions.take(
             summarised(record, read_only={"mine"}), key=KEY, offset=offset, now=0.0
         )
-        if isinstance(task, Placed):
+        if isinstance(task, PlacedTrace):
             apply(sessions.finish(task, {}))
     for effects in sessions.close_all("idle"):
         apply(effects)

@@ -8,7 +8,7 @@ from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.records.signal_batch import made as ready_signal
 from collector.records.subject import Subject, signal_of
 from collector.watch.second_opinions import DAY, NearAlarm, SecondOpinions
-from collector.watch.windows.seen import Seen
+from collector.watch.windows.subject_view import SubjectView
 from evaluators.model import Outcome
 
 AGENT = ("bot", "planner")
@@ -70,7 +70,7 @@ class Story:
                 again=again,
                 reason=reason,
             )
-            self.opinions.take(self.agent, Seen(subject, self.now), header, is_new=True)
+            self.opinions.take(self.agent, SubjectView(subject, self.now), header, is_new=True)
             self.look()
 
     def outcome(self, outcome: Outcome) -> None:
@@ -91,7 +91,9 @@ class Story:
         )
         signal = signal_of(subject, outcome, f"{self.sessions:032x}", sampling=BEYOND)
         ready = ready_signal(signal, first=True)
-        self.opinions.take(self.agent, Seen(ready.subject, self.now), ready.header, is_new=True)
+        self.opinions.take(
+            self.agent, SubjectView(ready.subject, self.now), ready.header, is_new=True
+        )
         self.look()
 
     def look(self, after: float = 0.0) -> None:

@@ -17,7 +17,7 @@ from collector.records.trace_summary import Summariser, headers_of
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord
 from collector.scoring.cached_session import AWAKE
-from collector.scoring.effects import Effects, Placed
+from collector.scoring.effects import Effects, PlacedTrace
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
@@ -276,7 +276,7 @@ def taken(
     """What a trace that is placed in its session leads to."""
     key = session_key("bot", record.summary.session_id)
     placed = sessions.take(record, key=key, offset=offset, now=now)
-    assert isinstance(placed, Placed)
+    assert isinstance(placed, PlacedTrace)
     return sessions.finish(placed, {})
 
 

@@ -19,7 +19,7 @@ from collector.api.page.sheet import Sheet
 from collector.api.page.site import Pages
 from collector.base.errors import Permanent, Retryable
 from collector.records.feedback import Feedback, FeedbackRules
-from collector.records.given import Given
+from collector.records.sent_feedback import SentFeedback
 
 NAME = "thumb"
 """Of what is said on a page: the second one about a trace or session replaces the first."""
@@ -59,16 +59,16 @@ class FeedbackPages(Pages):
 
     async def trace(self, request: Request) -> Response:
         trace_id = (text_of(request, "id") or "").lower()
-        about = Given(name=NAME, trace_id=trace_id)
+        about = SentFeedback(name=NAME, trace_id=trace_id)
         return await self._said(request, about, f"/trace?id={quote(trace_id)}")
 
     async def session(self, request: Request) -> Response:
         session_id, service = text_of(request, "id"), text_of(request, "service")
-        about = Given(name=NAME, session_id=session_id, service=service)
+        about = SentFeedback(name=NAME, session_id=session_id, service=service)
         asked = urlencode({"service": service or "", "id": session_id or ""})
         return await self._said(request, about, f"/session?{asked}")
 
-    async def _said(self, request: Request, about: Given, path: str) -> Response:
+    async def _said(self, request: Request, about: SentFeedback, path: str) -> Response:
         """Write it, wait until the page has it, and lead back there. Raises Refused: what is wrong."""
         value, comment = await _form(request)
         given = replace(about, value=value, comment=comment)

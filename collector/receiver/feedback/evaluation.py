@@ -11,13 +11,13 @@ from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 
 from collector.base.errors import Undecodable
 from collector.records.feedback import MAX_TEXT
-from collector.records.given import (
+from collector.records.sent_feedback import (
     EvaluationOrigin,
     FeedbackSubject,
-    Given,
     GivenScore,
     Kind,
     Scale,
+    SentFeedback,
 )
 from collector.records.signal import rfc3339
 from evaluators.dialects.decoding.decode import EVALUATION_NAME
@@ -34,10 +34,10 @@ _LATEST = 253_402_300_799
 
 def evaluation(
     attributes: Mapping[str, JSON], subject: FeedbackSubject, nanos: int, sender: Sender
-) -> Given | Undecodable | None:
+) -> SentFeedback | Undecodable | None:
     """One event, or a span of its own; None: it is one of ours that comes back.
 
-    `subject`: the fields of `Given` that say what it is about, `nanos`: its time.
+    `subject`: the fields of `SentFeedback` that say what it is about, `nanos`: its time.
     """
     if _OURS in attributes:
         return None
@@ -156,5 +156,5 @@ def kind_of(value: JSON) -> Kind:
 
 
 def time_of(nanos: int) -> str | None:
-    """A time as `Given` has it; None: it is not said."""
+    """A time as `SentFeedback` has it; None: it is not said."""
     return rfc3339(min(nanos / 1e9, _LATEST)) if nanos else None

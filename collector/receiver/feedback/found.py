@@ -27,7 +27,14 @@ from collector.receiver.feedback.evaluation import (
 )
 from collector.receiver.feedback.in_logs import in_logs
 from collector.records.feedback import FeedbackRules
-from collector.records.given import SCORES, FeedbackSubject, Given, GivenScore, given, items_in
+from collector.records.sent_feedback import (
+    SCORES,
+    FeedbackSubject,
+    GivenScore,
+    SentFeedback,
+    given,
+    items_in,
+)
 from evaluators.dialects.decoding.decode import EVALUATION, EVALUATION_NAME
 from evaluators.dialects.turns.registry import OWN_SCOPE
 from evaluators.model import JSON
@@ -44,7 +51,7 @@ _PREFIXES = ("annotations.", "evaluations.")
 _FIELD = re.compile(r"(annotations|evaluations)\.(\d{1,4})\.(?:annotation|evaluation)\.(\w+)")
 
 
-def in_spans(request: bytes) -> Iterator[Given | Undecodable]:
+def in_spans(request: bytes) -> Iterator[SentFeedback | Undecodable]:
     """What an ExportTraceServiceRequest says of traces; an error in place of what cannot be read.
 
     The request was split before: it can be parsed.
@@ -62,7 +69,7 @@ def in_spans(request: bytes) -> Iterator[Given | Undecodable]:
                     yield from _of_span(span, sender)
 
 
-def _of_span(span: Span, sender: Sender) -> Iterator[Given | Undecodable]:
+def _of_span(span: Span, sender: Sender) -> Iterator[SentFeedback | Undecodable]:
     own: FeedbackSubject = {"trace_id": span.trace_id.hex(), "span_id": span.span_id.hex()}
     for event in span.events:
         if event.name == EVALUATION:
@@ -86,7 +93,7 @@ def _of_span(span: Span, sender: Sender) -> Iterator[Given | Undecodable]:
 
 def _span_of_its_own(
     span: Span, own: FeedbackSubject, sender: Sender
-) -> Given | Undecodable | None:
+) -> SentFeedback | Undecodable | None:
     """A score that is a span: about what it links to, else its parent, else its conversation, else its own trace."""
     attributes = plain_attributes(span.attributes)
     about = _linked(span) or own
@@ -109,7 +116,7 @@ def _linked(span: Span) -> FeedbackSubject | None:
 
 def _annotation(
     fields: Mapping[str, JSON], about: FeedbackSubject, nanos: int, sender: Sender
-) -> Given | Undecodable:
+) -> SentFeedback | Undecodable:
     name, identifier = text(fields.get("name")), text(fields.get("identifier"))
     if name is None:
         return Undecodable("an annotation has no name")
@@ -131,7 +138,7 @@ MAX_CARRIED = 256 << 10
 """Bytes of the feedback that one export request carries: spans are never refused for what is said beside them."""
 
 
-def said_in(request: bytes, items: str) -> Iterator[Given | Undecodable]:
+def said_in(request: bytes, items: str) -> Iterator[SentFeedback | Undecodable]:
     """What an export request of these `items` says, if they can say anything; it was split before."""
     if items == "spans":
         return in_spans(request)
@@ -184,7 +191,7 @@ class FeedbackReader:
             raise Undecodable(f"{len(items)} items; at most {MAX_ITEMS} in one request")
         return self._found(_given(each, scores=scores) for each in items)
 
-    def _found(self, items: Iterable[Given | Undecodable]) -> FoundFeedback:
+    def _found(self, items: Iterable[SentFeedback | Undecodable]) -> FoundFeedback:
         found = FoundFeedback()
         now = self.clock()
         for at, item in enumerate(items):
@@ -204,7 +211,7 @@ class FeedbackReader:
         return found
 
 
-def _given(item: bytes | msgspec.Raw, *, scores: bool) -> Given | Undecodable:
+def _given(item: bytes | msgspec.Raw, *, scores: bool) -> SentFeedback | Undecodable:
     try:
         return given(item, scores=scores)
     except Undecodable as error:

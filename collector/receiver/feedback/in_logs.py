@@ -25,7 +25,7 @@ from collector.receiver.feedback.evaluation import (
     text,
     time_of,
 )
-from collector.records.given import FeedbackSubject, Given
+from collector.records.sent_feedback import FeedbackSubject, SentFeedback
 from evaluators.dialects.decoding.decode import EVALUATION
 from evaluators.dialects.turns.place import AgentEvent
 from evaluators.dialects.turns.registry import OWN_SCOPE
@@ -34,10 +34,10 @@ _MARKS = (b"gen_ai.evaluation.", b"copilot_chat.", b"feedback_survey", b"tool_de
 _CLAUDE_CODE = "claude_code."
 _ANSWERS = {"good": "good", "fine": "neutral", "bad": "bad"}
 """The survey of Claude Code; whoever dismisses it says nothing."""
-Read = Callable[[AgentEvent, Sender], "Given | Undecodable | None"]
+Read = Callable[[AgentEvent, Sender], "SentFeedback | Undecodable | None"]
 
 
-def in_logs(request: bytes) -> Iterator[Given | Undecodable]:
+def in_logs(request: bytes) -> Iterator[SentFeedback | Undecodable]:
     """What an ExportLogsServiceRequest says of traces and sessions; an error in place of what cannot be read.
 
     The request was split before: it can be parsed.
@@ -64,28 +64,28 @@ def _name(record: LogRecord) -> str:
     return next(named, "") or record.event_name
 
 
-def _evaluation(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
+def _evaluation(event: AgentEvent, sender: Sender) -> SentFeedback | Undecodable | None:
     if isinstance(within := event.body, dict):  # where some exporters keep an event's attributes
         event = structs.replace(event, attributes={**within, **event.attributes})
     about = _subject(event, sender.service)
     return evaluation(event.attributes, about, event.time_unix_nano, sender)
 
 
-def _word(attribute: str, event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
+def _word(attribute: str, event: AgentEvent, sender: Sender) -> SentFeedback | Undecodable | None:
     return _said(event, sender, label=text(event.attributes.get(attribute)))
 
 
-def _survival(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
+def _survival(event: AgentEvent, sender: Sender) -> SentFeedback | Undecodable | None:
     """How much of an edit is still there: 1 is all of it."""
     return _said(event, sender, value=number(event.attributes.get("survival_rate_four_gram")))
 
 
-def _survey(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
+def _survey(event: AgentEvent, sender: Sender) -> SentFeedback | Undecodable | None:
     answer = (text(event.attributes.get("response")) or "").lower()
     return _said(event, sender, label=_ANSWERS.get(answer), of="appearance_id")
 
 
-def _decision(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
+def _decision(event: AgentEvent, sender: Sender) -> SentFeedback | Undecodable | None:
     """A call that a person allowed or refused; what settings and hooks decide is no one's opinion."""
     if not (text(event.attributes.get("source")) or "").startswith("user_"):
         return None
@@ -111,7 +111,7 @@ def _said(
     value: bool | float | None = None,
     label: str | None = None,
     of: str = "request_id",
-) -> Given | Undecodable | None:
+) -> SentFeedback | Undecodable | None:
     """A person's word, if there is one; `of`: the attribute that tells one from another about the same subject."""
     if value is None and label is None:
         return None
@@ -120,7 +120,7 @@ def _said(
         return Undecodable(f"{event.name} names neither a trace nor a session")
     name = event.name.removeprefix(_CLAUDE_CODE)
     one = text(event.attributes.get(of))
-    return Given(
+    return SentFeedback(
         **subject,
         name=name,
         value=value,

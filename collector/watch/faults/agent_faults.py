@@ -95,8 +95,8 @@ class AgentFaults(Comparison):
         self._servers = dict(state.servers)
         self.told_as = state.told_as
         """As it is stored: a tool whose fault was told before it became its server's is not told again as that."""
-        self._watches: dict[Cause, _Watch] = {
-            (each.fault, each.tool): _Watch(each) for each in state.watches
+        self._watches: dict[Cause, _StoredWatch] = {
+            (each.fault, each.tool): _StoredWatch(each) for each in state.watches
         }
 
     @property
@@ -215,7 +215,7 @@ class AgentFaults(Comparison):
             lately=self._lately.packed,
         )
 
-    def _in_order(self) -> list[tuple[Cause, _Watch]]:
+    def _in_order(self) -> list[tuple[Cause, _StoredWatch]]:
         return sorted(self._watches.items(), key=lambda each: (_ORDER[each[0][0]], each[0][1]))
 
     def _enter(self, turn: SettlingUses) -> None:
@@ -279,10 +279,10 @@ class AgentFaults(Comparison):
         elif watch.watch.is_quiet:
             durations.learn()
 
-    def _watch(self, fault: FaultKind, tool: str) -> _Watch:
+    def _watch(self, fault: FaultKind, tool: str) -> _StoredWatch:
         watch = self._watches.get((fault, tool))
         if watch is None:
-            watch = _Watch(WatchState(fault, tool, FaultState()))
+            watch = _StoredWatch(WatchState(fault, tool, FaultState()))
             self._watches[fault, tool] = watch
         return watch
 
@@ -301,7 +301,7 @@ class AgentFaults(Comparison):
         return tool if tool in self._tools else OTHER
 
 
-class _Watch:
+class _StoredWatch:
     """A watch with what its text needs."""
 
     __slots__ = ("record", "watch")

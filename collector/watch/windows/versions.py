@@ -14,7 +14,7 @@ from collections.abc import Callable
 from collector.log.state_table import Parts, StateTable
 from collector.records.standing import AgentLabels
 
-Seen = dict[str, tuple[float, ...]]
+VersionTimes = dict[str, tuple[float, ...]]
 """By version, log times: the newest one, and those that decide which other versions have ended."""
 MAX_VERSIONS = 8  # versions of an agent that can be current: the newest so many
 MOMENTS = 60
@@ -53,7 +53,7 @@ class AgentVersions:
             self._current = frozenset(v for v, each in self._seen.items() if max(each) >= decided)
         return self._current
 
-    def seen(self) -> Seen:
+    def seen(self) -> VersionTimes:
         """For the record: by version, times that give the same state when they are seen again."""
         return {
             version: tuple((each + 0.5) * self._moment for each in sorted(moments))
@@ -76,8 +76,8 @@ def _needed(moments: frozenset[int]) -> frozenset[int]:
 class VersionsOfAgents:
     def __init__(self, silence: float, holds: Callable[[AgentLabels, float], bool]) -> None:
         """`holds`: whether an agent has label values of its own, where it was last seen at a log time."""
-        self.table: StateTable[AgentLabels, Seen] = StateTable(
-            "versions", tuple[str, str], Seen, encode=self._encode, restore=self._restore
+        self.table: StateTable[AgentLabels, VersionTimes] = StateTable(
+            "versions", tuple[str, str], VersionTimes, encode=self._encode, restore=self._restore
         )
         self._holds = holds
         self._silence = silence
@@ -103,11 +103,11 @@ class VersionsOfAgents:
         self._agents.pop(agent, None)
         self.table.change(agent)
 
-    def _encode(self, agent: AgentLabels) -> Seen | None:
+    def _encode(self, agent: AgentLabels) -> VersionTimes | None:
         versions = self._agents.get(agent)
         return None if versions is None else versions.seen()
 
-    def _restore(self, agent: AgentLabels, seen: Seen, _parts: Parts) -> None:
+    def _restore(self, agent: AgentLabels, seen: VersionTimes, _parts: Parts) -> None:
         """What changed since is written again; versions of an agent without a slot are removed."""
         newest = max((time for each in seen.values() for time in each), default=0.0)
         if not self._holds(agent, newest):

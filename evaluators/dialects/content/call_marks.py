@@ -61,7 +61,7 @@ KNOWN_KEYS = AROUND | BODIES | OF_ERROR | _OTHERS
 NOTHING: tuple[JSON, ...] = (None, "", [], {})
 
 
-class Known(msgspec.Struct, frozen=True):
+class CallIdentity(msgspec.Struct, frozen=True):
     """What is known of the call whose result is looked at."""
 
     name: str | None
@@ -74,7 +74,7 @@ def fields_of(value: JSON) -> dict[str, JSON]:
     return {plain(key): inner for key, inner in item.items()} if len(item) <= _MOST else {}
 
 
-def is_of_call(fields: dict[str, JSON], call: Known) -> bool:
+def is_of_call(fields: dict[str, JSON], call: CallIdentity) -> bool:
     """Whether anything in an object is surely of a call, and not of what a tool returned."""
     if names_call(fields, call) or not fields.keys().isdisjoint(_SURELY):
         return True
@@ -87,7 +87,7 @@ def is_of_call(fields: dict[str, JSON], call: Known) -> bool:
 _SURELY = _RAN | IS_ERROR | (CALL_IDS - OWN_IDS) | {"jsonrpc", "origin"}
 
 
-def names_call(fields: dict[str, JSON], call: Known) -> bool:
+def names_call(fields: dict[str, JSON], call: CallIdentity) -> bool:
     if call.name and any(is_name(fields[key], call.name) for key in fields.keys() & NAMES):
         return True
     return bool(call.id) and any(fields[key] == call.id for key in fields.keys() & _IDS)

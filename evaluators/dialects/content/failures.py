@@ -10,7 +10,7 @@ from evaluators.dialects.content.call_marks import (
     NOTHING,
     OF_ERROR,
     STATES,
-    Known,
+    CallIdentity,
     is_of_call,
 )
 from evaluators.dialects.decoding.values import as_dict, says_error, string, text_of
@@ -52,7 +52,7 @@ def is_true(value: JSON) -> bool:
     return value == 1 or (isinstance(value, str) and value.lower() == "true")
 
 
-def error_in(fields: dict[str, JSON], call: Known) -> str | None:
+def error_in(fields: dict[str, JSON], call: CallIdentity) -> str | None:
     """The error that is all a result says. None: it says more, as a tool whose answer has a field for errors."""
     if fields.keys().isdisjoint(_MAY_SAY):
         return None

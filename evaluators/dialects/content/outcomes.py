@@ -24,7 +24,7 @@ from evaluators.dialects.content.call_marks import (
     NOTHING,
     OWN_IDS,
     STATES,
-    Known,
+    CallIdentity,
     fields_of,
     is_of_call,
     names_call,
@@ -103,7 +103,7 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
     found = ToolOutcome(result=value)
     shown: JSON = None
     for _ in range(_DEPTH):
-        call = Known(name or found.name, call_id or found.id)
+        call = CallIdentity(name or found.name, call_id or found.id)
         shown, hinted = _parsed(found.result)
         inner = _opened(shown, call, hinted=hinted)
         if inner is None:
@@ -118,7 +118,7 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
         return found
     if not isinstance(shown, dict):
         return found
-    failed = error_in(fields_of(shown), Known(name, call_id))
+    failed = error_in(fields_of(shown), CallIdentity(name, call_id))
     return found if failed is None else msgspec.structs.replace(found, error=failed)
 
 
@@ -150,7 +150,7 @@ def arguments_in(value: JSON, name: str | None, call_id: str | None) -> JSON:
     if (
         len(given) != 1
         or not fields.keys() <= AROUND
-        or not names_call(fields, Known(name, call_id))
+        or not names_call(fields, CallIdentity(name, call_id))
     ):
         return value
     return unwrap(fields[given.pop()])
@@ -230,7 +230,7 @@ def _parsed(value: JSON) -> tuple[JSON, bool]:
     return (read_repr(value) or read_fields(value) or value) if field else unwrap(value), hinted
 
 
-def _opened(value: JSON, call: Known, *, hinted: bool) -> ToolOutcome | None:
+def _opened(value: JSON, call: CallIdentity, *, hinted: bool) -> ToolOutcome | None:
     """What is inside; None: it is what the tool returned. `hinted`: whether it may be a message."""
     if isinstance(value, str):
         return _in_text(value)
@@ -250,7 +250,7 @@ def _opened(value: JSON, call: Known, *, hinted: bool) -> ToolOutcome | None:
     return _in_envelope(fields, call) or _of_callback(item) or _without_id(item, call)
 
 
-def _in_envelope(fields: dict[str, JSON], call: Known) -> ToolOutcome | None:
+def _in_envelope(fields: dict[str, JSON], call: CallIdentity) -> ToolOutcome | None:
     bodies = [key for key in fields if key in BODIES]
     if len(bodies) > 1:  # the same in two forms, or only one says anything
         bodies = [key for key in bodies if fields[key] not in NOTHING][:2] or bodies[:1]
@@ -293,12 +293,12 @@ _SAYS_OF_CALL = NAMES | IS_ERROR | {"type", "$type", "contenttype", "origin"}
 """What is beside an id that a tool may return as well, where it is the call's."""
 
 
-def _is_around(key: str, value: JSON, call: Known) -> bool:
+def _is_around(key: str, value: JSON, call: CallIdentity) -> bool:
     """Whether what stands beside a result is the call's: nothing at all, the call itself, or by its name."""
     return key in AROUND or value in NOTHING or is_of_call(fields_of(value), call)
 
 
-def _holds_envelope(body: JSON, call: Known, depth: int = _DEPTH) -> bool:
+def _holds_envelope(body: JSON, call: CallIdentity, depth: int = _DEPTH) -> bool:
     """Whether a call's whole result is inside, or only an error, below nothing but one key each."""
     if isinstance(body, str):
         body, _ = _parsed(body)
@@ -308,7 +308,7 @@ def _holds_envelope(body: JSON, call: Known, depth: int = _DEPTH) -> bool:
     fields = fields_of(items[0] if len(items) == 1 else body)
     if not fields or depth == 0:
         return False
-    if is_of_call(fields, call) or error_in(fields, Known(None, None)) is not None:
+    if is_of_call(fields, call) or error_in(fields, CallIdentity(None, None)) is not None:
         return True
     inner = [key for key in fields if key not in AROUND]
     return len(inner) == 1 and _holds_envelope(fields[inner[0]], call, depth - 1)
@@ -321,7 +321,7 @@ def _are_texts(blocks: list[JSON]) -> bool:
     )
 
 
-def _of_blocks(blocks: list[JSON], call: Known) -> ToolOutcome | None:
+def _of_blocks(blocks: list[JSON], call: CallIdentity) -> ToolOutcome | None:
     """The result of one call in a list, or texts as blocks with ids and times of their own."""
     if not _are_texts(blocks):
         return _in_envelope(fields_of(blocks[0]), call) if len(blocks) == 1 else None
@@ -360,7 +360,7 @@ def _is_definition(item: dict[str, JSON], name: str | None) -> bool:
     )
 
 
-def _without_id(item: dict[str, JSON], call: Known) -> ToolOutcome | None:
+def _without_id(item: dict[str, JSON], call: CallIdentity) -> ToolOutcome | None:
     """An object, of none of the known envelopes, that holds the id of its call, without that."""
     if not call.id or call.id not in map(string, item.values()):
         return None

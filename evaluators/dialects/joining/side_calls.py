@@ -27,7 +27,7 @@ _COMPARED = 32
 """Calls of one agent that are compared with one another, the first and the last of them."""
 
 
-class _Asked(NamedTuple):
+class _OwnedExchange(NamedTuple):
     exchange: Exchange
     owner: Facts | None  # the agent that made it; None: no span says
     parent: Facts | None  # what is above that agent, or above the call
@@ -35,7 +35,7 @@ class _Asked(NamedTuple):
     system: str | None
     answer: str
 
-    def is_about(self, other: _Asked) -> bool:
+    def is_about(self, other: _OwnedExchange) -> bool:
         """Whether it was made about the other one, and not in the same conversation."""
         if self.system == other.system:
             return False
@@ -46,7 +46,7 @@ class _Asked(NamedTuple):
         # The next step of a chain, or the next agent, is sent the answer of the one before it.
         return self.parent is other.parent and about_question and not about_answer
 
-    def _asks_again(self, other: _Asked) -> bool:
+    def _asks_again(self, other: _OwnedExchange) -> bool:
         """Whether one agent put the same question to a model twice, this time for another purpose: a title, say."""
         if self.question != other.question:
             return False
@@ -111,10 +111,10 @@ def _owner(tree: Tree, exchange: Exchange) -> Facts | None:
     return next((f for f in tree.ancestors(exchange.layers[-1]) if f.kind == "agent"), None)
 
 
-def _asked(tree: Tree, exchange: Exchange) -> _Asked:
+def _asked(tree: Tree, exchange: Exchange) -> _OwnedExchange:
     messages = exchange.messages_in
     owner = _owner(tree, exchange)
-    return _Asked(
+    return _OwnedExchange(
         exchange,
         owner,
         tree.parent(owner or exchange.layers[-1]),

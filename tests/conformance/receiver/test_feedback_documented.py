@@ -8,7 +8,7 @@ from typing import Any
 
 from collector.config.tree import Config
 from collector.records.feedback import FeedbackRules
-from collector.records.given import Given
+from collector.records.sent_feedback import SentFeedback
 from tests.support.examples import IS_LONG
 from tests.support.otlp_http import post
 from tests.support.receiving import serving
@@ -90,7 +90,7 @@ def documented() -> set[str]:
 def test_every_field_of_the_page_is_tried() -> None:
     beside_trace_id = {"span_id"}
 
-    assert documented() | beside_trace_id == set(EDGES) == set(Given.__struct_fields__)
+    assert documented() | beside_trace_id == set(EDGES) == set(SentFeedback.__struct_fields__)
 
 
 def items() -> Iterator[dict[str, Any]]:

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.assembly.closed_traces import ID_LENGTH, ClosedTrace, PackedMarks
+from collector.assembly.closed_traces import ID_LENGTH, ClosingMark, PackedMarks
 from collector.base.errors import Undecodable
 
 IDS = st.integers(0, 40).map(lambda number: number.to_bytes(16, "big"))
 OFFSETS = st.integers(-1, (1 << 63) - 1)
 TRACES = st.builds(
-    ClosedTrace,
+    ClosingMark,
     offset=OFFSETS,
     last_offset=OFFSETS,
     revision=st.integers(0, (1 << 32) - 1),
@@ -27,8 +27,8 @@ STEPS = st.lists(st.tuples(st.sampled_from(("put", "put", "remove", "oldest")), 
 
 
 @given(STEPS)
-def test_they_do_as_an_ordered_dictionary_does(steps: list[tuple[str, bytes, ClosedTrace]]) -> None:
-    packed, plain = PackedMarks(), OrderedDict[bytes, ClosedTrace]()
+def test_they_do_as_an_ordered_dictionary_does(steps: list[tuple[str, bytes, ClosingMark]]) -> None:
+    packed, plain = PackedMarks(), OrderedDict[bytes, ClosingMark]()
     for step, trace_id, trace in steps:
         if step == "put":
             packed.put(trace_id, trace)
@@ -49,8 +49,8 @@ def test_they_do_as_an_ordered_dictionary_does(steps: list[tuple[str, bytes, Clo
     assert [packed.get(each) for each in plain] == [*plain.values()]
 
 
-def closed(number: int) -> ClosedTrace:
-    return ClosedTrace(
+def closed(number: int) -> ClosingMark:
+    return ClosingMark(
         offset=number,
         last_offset=number << 20,
         revision=0,
@@ -83,7 +83,7 @@ def test_a_mark_takes_at_most_400_bytes_however_many_came_and_went() -> None:
     ("trace_id", "trace"),
     [(b"short", closed(1)), (b"t" * 16, closed(1)._replace(revision=1 << 64))],
 )
-def test_what_no_trace_has_is_refused(trace_id: bytes, trace: ClosedTrace) -> None:
+def test_what_no_trace_has_is_refused(trace_id: bytes, trace: ClosingMark) -> None:
     marks = PackedMarks()
 
     with pytest.raises(Undecodable):

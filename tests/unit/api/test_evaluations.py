@@ -14,7 +14,7 @@ from collector.api.feedback_table import MOST_OF_A_SUBJECT, MOST_WAITING
 from collector.log.port import FEEDBACK, SIGNALS
 from collector.records.external import EvaluationRules
 from collector.records.feedback import Feedback, FeedbackRules
-from collector.records.given import Evaluation, Given
+from collector.records.sent_feedback import Evaluation, SentFeedback
 from collector.records.signal import Signal, rfc3339
 from collector.records.signal_batch import signals_in
 from tests.support import api_records as make
@@ -274,7 +274,7 @@ async def test_people_filters_and_lists_see_it_as_a_score_of_ours(stand: Stand) 
         stand.take_traces(of)
         passed = liked and number > 0
         tone = said(0.9 if passed else 0.1, trace_id=of.trace_id, label=str(passed))
-        thumb = Given(name="thumb", trace_id=of.trace_id, value=liked)
+        thumb = SentFeedback(name="thumb", trace_id=of.trace_id, value=liked)
         stand.take_feedback(tone, FeedbackRules().feedback(thumb, now=make.START))
     signals = [msgspec.convert(each, Signal, strict=False) for each in published(stand)]
     stand.take_signals(*signals)

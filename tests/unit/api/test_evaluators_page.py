@@ -11,8 +11,8 @@ from collector.config.load import load
 from collector.doctor.about import about
 from collector.judging.families import JudgingFamilies
 from collector.records.feedback import Feedback, FeedbackRules
-from collector.records.given import Given
 from collector.records.moved import EvaluatorScores
+from collector.records.sent_feedback import SentFeedback
 from collector.records.signal import Signal
 from evaluators.declare import Spec
 from evaluators.plan import make_plan
@@ -131,7 +131,7 @@ CATALOGUE: list[dict[str, Any]] = [
 
 
 def about_trace(number: int, value: bool, name: str = "thumb", **fields: Any) -> Feedback:
-    given = Given(name=name, trace_id=f"{number:032x}", value=value, **fields)
+    given = SentFeedback(name=name, trace_id=f"{number:032x}", value=value, **fields)
     return RULES.feedback(given, now=make.START)
 
 

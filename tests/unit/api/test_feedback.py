@@ -12,7 +12,7 @@ from collector.api.feedback_table import MOST_OF_A_SUBJECT, WAITS, Matched, Matc
 from collector.base.telemetry import OTHER
 from collector.log.port import FEEDBACK
 from collector.records.feedback import Feedback, FeedbackRules, decode_feedback
-from collector.records.given import Given
+from collector.records.sent_feedback import SentFeedback
 from tests.support import api_records as make
 from tests.support.api_stand import NewStand, Stand, filled
 
@@ -27,7 +27,7 @@ def said(value: float | bool = False, *, now: float = make.START, **fields: Any)
     about = {} if {"session_id", "task_id"} & fields.keys() else {"trace_id": ONE}
     mine = {"name": "thumb", "value": value, "id": f"said-{next(_ids)}"}
     given: dict[str, Any] = {**mine, **about, **fields}
-    return RULES.feedback(Given(**given), now=now)
+    return RULES.feedback(SentFeedback(**given), now=now)
 
 
 async def shown(stand: Stand, path: str = f"traces/{ONE}") -> tuple[str | None, list[str]]:

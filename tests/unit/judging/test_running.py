@@ -14,7 +14,7 @@ from collector.judging import judge_process
 from collector.judging.budget import Budget
 from collector.judging.judge_process import JudgeProcess
 from collector.judging.port import RUNNING, JobDone, TraceJob, decode_to_judge, encode
-from collector.judging.running import JOB, Watch
+from collector.judging.running import JOB, Watchdog
 from collector.service.rooms import JudgesOfPackages, Rooms
 from evaluators import Judge, Score, Trace, evaluator
 from evaluators.declare import declared
@@ -39,7 +39,7 @@ def configured(name: str) -> Configured:
     return Configured(spec=spec, options={}, threshold=None, options_digest="")
 
 
-def function_of(watch: Watch, name: str, function: Any) -> Any:
+def function_of(watch: Watchdog, name: str, function: Any) -> Any:
     """The function of that evaluator as the child calls it for job 7."""
     made = configured(name)
     JOB.set(7)
@@ -120,7 +120,7 @@ async def test_where_it_cannot_be_said_who_it_was_it_may_be_any_of_them(
 
 
 async def test_what_runs_is_in_the_file_only_while_it_runs(tmp_path: Path) -> None:
-    watch = Watch(tmp_path, {"mine/slow": 10.0})
+    watch = Watchdog(tmp_path, {"mine/slow": 10.0})
     noted: list[str] = []
 
     def read() -> str:
@@ -144,7 +144,7 @@ async def test_what_runs_is_in_the_file_only_while_it_runs(tmp_path: Path) -> No
 async def test_one_that_waits_for_something_else_than_the_judge_has_its_time(
     tmp_path: Path,
 ) -> None:
-    watch = Watch(tmp_path, {"mine/waits": 0.2})
+    watch = Watchdog(tmp_path, {"mine/waits": 0.2})
 
     async def waits(_: object) -> float:
         await asyncio.Event().wait()

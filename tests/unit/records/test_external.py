@@ -8,7 +8,7 @@ from collector.base.errors import Undecodable
 from collector.config.load import load
 from collector.records.external import UNVERSIONED, EvaluationRules, external_objectives
 from collector.records.feedback import Feedback, FeedbackRules
-from collector.records.given import Evaluation, EvaluationOrigin, GivenScore, Scale, slug
+from collector.records.sent_feedback import Evaluation, EvaluationOrigin, GivenScore, Scale, slug
 from evaluators.model import Outcome
 from tests.support.table import for_each
 

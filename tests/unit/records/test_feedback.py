@@ -8,7 +8,7 @@ import pytest
 from collector.base.errors import TooLarge, Undecodable, UnknownKind
 from collector.config.load import load
 from collector.records.feedback import MAX_COMMENT, Feedback, FeedbackRules, decode_feedback
-from collector.records.given import MAX_BYTES, given, items_in
+from collector.records.sent_feedback import MAX_BYTES, given, items_in
 from tests.support.table import for_each
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

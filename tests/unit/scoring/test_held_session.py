@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from collector.config.tree import SessionWindow
 from collector.records.sessions import session_key
 from collector.scoring.cached_session import CachedSession, Packer
-from collector.scoring.effects import Placed
+from collector.scoring.effects import PlacedTrace
 from collector.scoring.open_session import OpenSession
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.session_work import LONGEST
@@ -146,7 +146,7 @@ def test_sketches_are_packed_where_the_log_takes_long_to_read_them(*, keeps: boo
         for name in "ab":  # each packs the other one
             record = summarised(make_record(f"{name}{offset}", start=offset, session=name))
             placed = sessions.take(record, key=session_key("bot", name), offset=offset, now=0.0)
-            assert isinstance(placed, Placed)
+            assert isinstance(placed, PlacedTrace)
             sessions.finish(placed, {})
             lacking.append([each.turn.trace_id for each in placed.lacking])
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace as replaced
 from collector.records.sessions import SessionHead, SessionTurn, session_key
 from collector.records.signal import SessionTraces, Signal
 from collector.records.traces import SessionRecord, VerdictRecord
-from collector.scoring.effects import Effects, Placed, Publication, Tombstone
+from collector.scoring.effects import Effects, PlacedTrace, Publication, Tombstone
 from collector.scoring.open_sessions import PLUGIN_LAG, OpenSessions
 from collector.scoring.rules import JudgedRules
 from collector.scoring.session_end import unscored_turn
@@ -50,14 +50,14 @@ def tried(
     now: float = 0.0,
     stand_in: bool = False,
     **made: Any,
-) -> Placed | str:
+) -> PlacedTrace | str:
     record = summarised(make_record(trace_id, session=session, **made), stand_in=stand_in)
     return sessions.take(record, key=session_key("bot", session), offset=offset, now=now)
 
 
 def finished(sessions: OpenSessions, trace_id: str, **given: Any) -> Effects:
     placed = tried(sessions, trace_id, **given)
-    assert isinstance(placed, Placed)
+    assert isinstance(placed, PlacedTrace)
     return sessions.finish(placed, {})
 
 
@@ -118,7 +118,7 @@ def test_a_session_closes_before_its_own_record_that_came_too_late() -> None:
     task = sessions.take(record, key=key, offset=5, now=1e9)
 
     assert closed_in(effects) == ["a"]
-    assert isinstance(task, Placed)
+    assert isinstance(task, PlacedTrace)
     assert task.is_new
 
 
@@ -130,7 +130,7 @@ def test_a_record_that_was_passed_is_no_repeat_of_a_session_that_closed_since() 
     assert closed_in(take(sessions, "t2", session="c", offset=3)) == ["b"]
 
     assert tried(sessions, "t1", session="b", offset=7) == "repeated"
-    assert isinstance(tried(sessions, "t3", session="b", offset=8), Placed)
+    assert isinstance(tried(sessions, "t3", session="b", offset=8), PlacedTrace)
 
 
 def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:

@@ -15,7 +15,7 @@ from collector.base.errors import Retryable
 from collector.base.telemetry import Telemetry
 from collector.log.port import FEEDBACK, SIGNALS, Commit, Position
 from collector.records.feedback import FeedbackRules
-from collector.records.given import Given
+from collector.records.sent_feedback import SentFeedback
 from collector.sinks.feedback_delivery import (
     FeedbackDelivery,
     OutgoingFeedback,
@@ -52,7 +52,7 @@ class ListSink:
 
 def said(log: FaultyLog, *names: str) -> None:
     for name in names:
-        item = Given(name=name, trace_id=TRACE, span_id=TRACE[:16], value=True)
+        item = SentFeedback(name=name, trace_id=TRACE, span_id=TRACE[:16], value=True)
         new = FeedbackRules().feedback(item, now=log.clock()).record
         assert isinstance(new.value, bytes)
         log.append(FEEDBACK, new.value, key=new.key)

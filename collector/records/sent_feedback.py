@@ -31,7 +31,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class FeedbackSubject(TypedDict, total=False):
-    """The fields of `Given` that say what feedback is about."""
+    """The fields of `SentFeedback` that say what feedback is about."""
 
     trace_id: str
     span_id: str
@@ -39,7 +39,7 @@ class FeedbackSubject(TypedDict, total=False):
     service: str
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SentFeedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Feedback as it is sent: the fields of `POST /v1/feedback`."""
 
     name: str
@@ -63,7 +63,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class EvaluationOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of a score beyond `Given`: what no one may say of their own feedback."""
+    """What is known of a score beyond `SentFeedback`: what no one may say of their own feedback."""
 
     version: str | None = None  # of the evaluator
     scope: Literal["trace", "session"] | None = None
@@ -74,7 +74,7 @@ class EvaluationOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     passed: bool | None = None  # what the evaluator itself says, where its label does not
 
 
-class GivenScore(Given, frozen=True, kw_only=True):
+class GivenScore(SentFeedback, frozen=True, kw_only=True):
     """The score of an external evaluator, as telemetry has it."""
 
     origin: EvaluationOrigin = EvaluationOrigin()
@@ -84,7 +84,7 @@ class GivenScore(Given, frozen=True, kw_only=True):
         return self.origin
 
 
-class Evaluation(Given, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Evaluation(SentFeedback, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One score as it is posted: the fields of `POST /v1/evaluations`."""
 
     kind: Literal["code", "llm"] = "code"
@@ -102,7 +102,7 @@ class Evaluation(Given, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
 
-_given = msgspec.json.Decoder(Given)
+_given = msgspec.json.Decoder(SentFeedback)
 _evaluation = msgspec.json.Decoder(Evaluation)
 _list = msgspec.json.Decoder(list[msgspec.Raw])
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -112,7 +112,7 @@ _ESCAPE = re.compile(
 )
 
 
-def given(item: bytes | msgspec.Raw, *, scores: bool = False) -> Given:
+def given(item: bytes | msgspec.Raw, *, scores: bool = False) -> SentFeedback:
     """One object of a request, of `scores` as `Evaluation` has it; what is not Unicode in its texts becomes U+FFFD.
 
     Raises Undecodable: it is too large or not of this form; the message names the field.

@@ -10,7 +10,7 @@ from collector.watch.settling import bounded, digest_of
 from collector.watch.windows.target import Labels
 
 
-class Seen:
+class SubjectView:
     """Signals of one subject in one record."""
 
     def __init__(self, subject: SubjectHeader, time: float) -> None:
