@@ -3,21 +3,71 @@
 `make test-all` runs a group when the digest of what it guards differs from the one in `tests/data/soaked.json`. `make
 groups`, which `make soak` begins with, runs those that are due and writes the digest of each that passed. So no change
 of a guarded file stays untested, whatever a clone is compared with. Run by hand, every test runs.
+`tests/data/groups.toml` has the groups.
 """
 
+import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.support.groups import GROUPS, ROOT
-
+ROOT = Path(__file__).parents[2]
 RECORD = Path("tests/data/soaked.json")
 ONLY_DUE = "SPANWISE_TEST_ONLY_DUE"
 """Set to 1 by `make test-all`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Tests, as files or `file::name`, and what they alone guard, as patterns below the root."""
+
+    tests: Sequence[str]
+    guards: Sequence[str]
+
+    def has(self, test: str) -> bool:
+        """Whether a test of this id is one of the group's."""
+        file, _, name = test.partition("::")
+        names = (file, f"{file}::{name.partition('[')[0]}")
+        return any(each in names for each in self.tests)
+
+    def digest(self, root: Path = ROOT) -> str:
+        """Of the names and contents of all guarded files."""
+        found = hashlib.sha256()
+        for file in sorted(file for each in self.patterns for file in matching(each, root)):
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            found.update(f"{file.relative_to(root)} {content}\n".encode())
+        return found.hexdigest()
+
+    @property
+    def patterns(self) -> set[str]:
+        return {*self.guards, *(each.partition("::")[0] for each in self.tests)}
+
+
+def matching(pattern: str, root: Path = ROOT) -> list[Path]:
+    """The source files of a pattern."""
+    found = root.glob(pattern)
+    return [each for each in found if each.is_file() and "__pycache__" not in each.parts]
+
+
+def read_groups(root: Path = ROOT) -> dict[str, Group]:
+    """By name. A pattern among the tests is all of its files."""
+    found: dict[str, Group] = {}
+    for name, each in tomllib.loads((root / "tests/data/groups.toml").read_text()).items():
+        tests: list[str] = []
+        for test in each["tests"]:
+            files = sorted(root.glob(test)) if "*" in test else [root / test]
+            tests += [str(file.relative_to(root)) for file in files]
+        found[name] = Group(tests=tests, guards=each["guards"])
+    return found
+
+
+GROUPS: Mapping[str, Group] = read_groups()
 
 
 def changed(root: Path = ROOT) -> list[str]:

@@ -10,8 +10,7 @@ from typing import Literal
 import pytest
 
 from tests.support import guarded
-from tests.support.groups import GROUPS, ROOT, Group, matching
-from tests.support.guarded import ONLY_DUE, RECORD, Reports, changed
+from tests.support.guarded import GROUPS, ONLY_DUE, RECORD, ROOT, Group, Reports, changed, matching
 from tests.support.tiers import FOLDERS, MARKS, NOT_FAST, TESTS, is_left_out
 from tests.support.tools.tool import EVALUATORS, FRAMEWORKS, OUTLETS, PROMPTFOO, SDKS, wanted
 
