@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.frameworks.page_program import sections
 from tests.support.loopback import LoopbackServer, Reply
 from tests.support.processes import ran
 from tests.support.service import ROOT, Service
@@ -63,7 +64,7 @@ def test_a_tool_and_its_block(service: Service, tool: str, tmp_path: Path) -> No
     if tool == PROMPTFOO:
         python_of(PROMPTFOO)  # said where it is missing
     url = service.http.removesuffix("/v1/traces")
-    program = (FOLDER / "programs" / f"{name}.py").read_text()
+    program = sections(FOLDER / "tools.md")[name]
     parts = ("from shop import *", SEND.replace("http://127.0.0.1:4318", url), program)
     (tmp_path / "app.py").write_text("\n".join((*parts, BLOCKS.get(tool, ""))))
     promptfoo = VENVS / PROMPTFOO / "node_modules"

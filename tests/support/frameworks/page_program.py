@@ -17,14 +17,21 @@ AS_OPENAI = {
 }
 """Pages of instrumentations of OpenAI's SDK, whose agent is that SDK's, and where it imports the client from."""
 _BLOCK = re.compile(r"```(python|sh)\n(.*?)```", re.DOTALL)
+_SECTION = re.compile(r"^## ([^\n]+)\n\n```python\n(.*?)```", re.DOTALL | re.MULTILINE)
 _VARIABLE = re.compile(r"(\w+)=(\S+)")
 
 
 def agent(name: str) -> str:
     """The lines of the agent, which the page leaves to its reader."""
     client = AS_OPENAI.get(name)
-    text = (FOLDER / "programs" / f"{'openai' if client else name}.py").read_text()
+    text = sections(FOLDER / "agents.md")["openai" if client else name]
     return text.replace("from openai import", f"from {client} import") if client else text
+
+
+def sections(page: Path) -> dict[str, str]:
+    """The Python block under each name of a heading."""
+    found = _SECTION.findall(page.read_text())
+    return {name: code for names, code in found for name in names.split(", ")}
 
 
 def program(name: str) -> str:

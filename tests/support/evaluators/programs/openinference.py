@@ -1,3 +1,0 @@
-from opentelemetry.trace import Link
-
-scored = turns[0]
