@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from scripts.research.named import AGENT, Hook, Story, Watcher, rows
-from tests.support.frameworks.chat_server import ChatServer
 from tests.support.frameworks.page_program import FOLDER, environment, program
+from tests.support.scripted_models import ChatServer
 from tests.support.service import Service
 from tests.support.tools.tool import FRAMEWORKS, python_of
 

@@ -9,12 +9,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.anthropic_server import AnthropicServer
-from tests.support.gemini_server import GeminiServer
 from tests.support.node_packages import installed
 from tests.support.processes import ran
-from tests.support.responses_server import ResponsesServer
-from tests.support.scripted_model import ANSWER, INPUT_TOKENS, OUTPUT_TOKENS, ScriptedModel
+from tests.support.scripted_models import (
+    ANSWER,
+    INPUT_TOKENS,
+    OUTPUT_TOKENS,
+    AnthropicServer,
+    GeminiServer,
+    ResponsesServer,
+    ScriptedModel,
+)
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]

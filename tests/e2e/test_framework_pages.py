@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 
 from scripts.frameworks import PORTS, frameworks, install
-from tests.support.anthropic_server import AnthropicServer
 from tests.support.eventually import wait_until
-from tests.support.frameworks.chat_server import ORDER_ANSWER, ChatServer
 from tests.support.frameworks.page_program import FOLDER, SESSION, agent, environment, program
 from tests.support.frameworks.shop import QUESTION
 from tests.support.processes import ran
-from tests.support.scripted_model import ANSWER
+from tests.support.scripted_models import ANSWER, ORDER_ANSWER, AnthropicServer, ChatServer
 from tests.support.service import Service
 from tests.support.tools.tool import FRAMEWORKS, python_of
 
