@@ -141,7 +141,7 @@ class IndexChange(Reading):
     ) -> list[SignalEntry]:
         """Keep the signals that are the newest of their (service, scope, subject, evaluator, method); those.
 
-        They stand in a partition from offset `first` on.
+        They are in a partition, from offset `first` on.
         """
         session: _ChangedSession | None = None
         if subject.scope == "trace" and subject.trace_id is not None:

@@ -72,7 +72,7 @@ class Compare:
         return answer(found)
 
     async def gate(self, request: Request) -> Response:
-        """A webhook of Flagger: 200 goes on, 409 does not. The fields of `compare` stand in `metadata`.
+        """A webhook of Flagger: 200 goes on, 409 does not. `metadata` has the fields of `compare`.
 
         Inconclusive goes on, except before the promotion (`type: confirm-promotion`), which waits.
         """

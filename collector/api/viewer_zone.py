@@ -1,6 +1,6 @@
 """Times on the pages are in the zone of who looks: the browser says it in a cookie, and without one they are UTC.
 
-Beside them stands how long ago that is.
+Each says how long ago that is.
 """
 
 import math

@@ -102,7 +102,7 @@ class Assembler(Consumer):
         )
         self._windows = windows
         self._by_ref = log.reads_parts
-        """Whether open traces hold where their spans stand in the log, instead of them."""
+        """Whether open traces hold the places of their spans in the log, instead of the spans."""
         self._share = share
         self._max_marks = max_marks
         self._counts = AssemblyCounts(telemetry, self._poison, limit=windows.memory)

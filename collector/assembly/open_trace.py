@@ -27,7 +27,7 @@ class Deadline(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """An open trace that is to be looked at as it stood when the glance was due."""
+    """An open trace that is to be looked at as it was when the glance was due."""
 
     trace: OpenTrace
     first: int  # of its pieces: 0, or the first that came since it was looked at last
@@ -65,7 +65,7 @@ class OpenTrace:
     service: str = ""  # that of its first piece, which its memory is charged to
     hold: Hold
     reopened: Root | None
-    """Which root it had when it closed, None for one that is open for the first time: its missing parents may stand in
+    """Which root it had when it closed, None for one that is open for the first time: its missing parents may be in
     the part that closed, so only a parentless span changes what is known about its root."""
     first_time: float
     last_time: float = field(init=False)

@@ -6,7 +6,7 @@ GRPC and ADMIN are host:port; without quality there is no judge and no last rele
 
 The story goes on when the service shows that it may: the release that is worse comes once the good one has a history;
 once its drop is noticed, one of its turns runs away, until the service has noticed that too; the release that fixes it
-comes when both have stood for a while, and the one that answers politely and wrongly when all is well again. Runs
+comes when both have lasted for a while, and the one that answers politely and wrongly when all is well again. Runs
 until its standard input closes, or Ctrl-C.
 """
 
@@ -119,7 +119,7 @@ CONVERSATIONS = 200
 """That the good release has had before the story begins, so to say: they are sent fast."""
 FAST, LIVE = 0.05, 0.6  # seconds between two conversations
 HISTORY = 150  # conversations that a history must hold before it is compared with
-STANDS = 80.0  # seconds for which the newest drop must have stood before the agent is fixed: the fault pages after 60
+STANDS = 80.0  # seconds for which the newest drop must have lasted before the agent is fixed: the fault pages after 60
 PATIENCE = 300.0  # seconds after which the story goes on in any case
 LOOKS = 1.0  # seconds between two looks at the service
 
@@ -157,7 +157,7 @@ class Story:
         self._noticed: float | None = None
         self._opinion: str | None = None
         self._faults: dict[Fault, str] = {}
-        self._pages: dict[Fault, float] = {}  # when each that has not yet stood its minute fires
+        self._pages: dict[Fault, float] = {}  # when each that has not yet lasted a minute fires
 
     def tell(self, *, is_judged: bool) -> None:
         """All of it; the last release works on until the end."""

@@ -11,7 +11,7 @@ from collector.commands.output import WIDE
 from evaluators.counts import amount
 
 LONGEST = 1_000  # characters of a cell that are looked at: an explanation may be long
-MOST_ERRORS = 20  # different errors that are printed in full; all stand in their rows
+MOST_ERRORS = 20  # different errors that are printed in full; each row has its own
 Shows = Callable[[Mapping[str, Any]], bool]
 COLUMNS = ("trace", "evaluator", "method", "score", "reason")
 _FIXED = (8, 20, 13, 14)

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[A-Za-z\- ]+")
 def _name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ValueError(
-            "expected a name of letters, digits and _.- of at most 64 characters: it stands in the marker, [name]"
+            "expected a name of letters, digits and _.- of at most 64 characters: the marker shows it: [name]"
         )
     return name
 

@@ -113,7 +113,7 @@ class DatadogSinkConfig(Outlet, title="DatadogSink"):
 
     @property
     def endpoint(self) -> str:
-        """Of the site; a URL stands for itself, which a proxy or a test has."""
+        """Of the site. A URL is used as it is: a proxy or a test has one."""
         return self.site if "://" in self.site else f"https://api.{self.site}"
 
 

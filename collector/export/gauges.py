@@ -68,7 +68,7 @@ _RUNS = "mean over the agent's tasks with at least k runs in their window"
 AGENTS = {
     **{
         f"{name}_ratio": (
-            f"Mean {name} over {_SESSIONS}; while a drop or a fault stands, over those since it began.",
+            f"Mean {name} over {_SESSIONS}; while a drop or a fault lasts, over those since it began.",
             _VERSION,
         )
         for name in HEADLINES

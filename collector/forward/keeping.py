@@ -41,7 +41,7 @@ _AT_ONCE = 0.25
 _LEAST = 1.0  # seconds of a minute that say how fast they come
 _RECKONED = 16
 """Traces between two reckonings of what an agent may use: each goes through all agents."""
-_REST = 0.25  # traces of an agent's part that are always left: with none, what still comes would stand for nothing
+_REST = 0.25  # traces of an agent's part that are always left: with none, what still comes would represent nothing
 _FALL = 1.5
 """How fast the share falls as a minute's limit is used up. With 1 the limit would be used up by a flood of ten times
 as many, and what comes after could not be estimated; with 2 a twentieth of it would never be used."""
@@ -150,7 +150,7 @@ class Keeping:
         return self._sent_after_all(traces, now, "feedback")
 
     def alarmed(self, agents: list[str]) -> None:
-        """A fault or a drop stands for these agents, and for no others."""
+        """These agents, and no others, have a fault or a drop now."""
         if agents != self.state.alarms:
             self.state.alarms = self.news.alarms = agents
 

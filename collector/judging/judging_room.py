@@ -253,7 +253,7 @@ class JudgingRoom(Consumer):
             progress.judged(verdict.subject, verdict.digest)
 
     async def _take_asked(self, at: Position, ask: AskRecord, progress: Progress) -> None:
-        """A trace that scoring wants judged beyond the sample: it stands before the request for it."""
+        """A trace that scoring wants judged beyond the sample: it precedes the request for it."""
         if not self._judged["trace"]:
             return
         record = await self._get(Position(TRACES, at.partition, ask.offset))

@@ -51,7 +51,7 @@ def halves(
 ) -> tuple[bytes, bytes] | None:
     """The request as two; None: it is one item, or cannot be read.
 
-    `of_traces`: no trace is cut, and a request of one trace is not either. An item without a trace stands for itself.
+    `of_traces`: no trace is cut, and a request of one trace is not either. An item without a trace is its own group.
     """
     message = _parsed(request, kind)
     if message is None:

@@ -161,7 +161,7 @@ class _Filler:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether no half of a surrogate pair stands alone in the text."""
+    """Whether the text has no half of a surrogate pair alone."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -32,7 +32,7 @@ _ESCAPE = re.compile(rb"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|/)")
 _ESCAPED = rb"\\u00[2-7]|\\/"
 _ANY_ESCAPED = rb"\\u|\\/"
 _LEVELS = 4
-"""How deep JSON may stand in strings of JSON."""
+"""How deep JSON may be nested in strings of JSON."""
 _WITHIN = re.compile(rb'(?:[^"]*+"(?:[^"\\]|\\.)*+")*+[^"]*+"', re.DOTALL)
 """Whole strings, and the beginning of one more."""
 _ESCAPED_ONCE = re.compile(rb"\\(.)", re.DOTALL)
@@ -140,7 +140,7 @@ class Marking:
         self._everywhere = None in loose
 
     def may_match(self, data: bytes, start: int, end: int) -> bool:
-        """Whether a secret may stand in any text within `data[start:end]`, in whatever form those are encoded."""
+        """Whether a secret may be in any text within `data[start:end]`, in whatever form those are encoded."""
         return self._everywhere or any(
             hint.search(data, start, end) is not None for hint in self._hints
         )

@@ -15,7 +15,7 @@ DROPPED = "[dropped]"  # is where a name is not shown
 _WORD = re.compile(r"[A-Za-z0-9_./:\-]{1,64}")
 _NUMBER = re.compile(r"\d{7}")
 _DAY = re.compile(r"(?<!\d)20\d\d(?:0[1-9]|1[0-2])[0-3]\d(?!\d)")
-"""As it stands in names of models: claude-sonnet-4-20250514."""
+"""As in names of models: claude-sonnet-4-20250514."""
 _known = Marking({kind: kind for kind in KINDS})
 
 

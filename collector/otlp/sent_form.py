@@ -1,4 +1,4 @@
-"""What was sent, of what stands in topic `spans`: log records and moved spans carry it in a field of their own. Pure.
+"""What was sent, of what is in topic `spans`: log records and moved spans carry it in a field of their own. Pure.
 
     a made span            -> the log record that it was made of
     a span of a made trace -> the span with the ids that it was sent with

@@ -1,6 +1,6 @@
 """What the receiver must know of an OTLP signal to take it in.
 
-The signals that are taken stand in collector/records/otlp_signals.py.
+collector/records/otlp_signals.py lists the signals that are taken.
 """
 
 from collections.abc import Callable

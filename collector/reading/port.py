@@ -71,7 +71,7 @@ class ReadJob(msgspec.Struct, frozen=True, kw_only=True, tag="read"):
     """Decode and normalise a closed trace, and run every evaluator that needs nothing else."""
 
     trace_id: bytes
-    pieces: tuple[Piece, ...]  # the raw spans, or where they stand in the log
+    pieces: tuple[Piece, ...]  # the raw spans, or their places in the log
     closed: Closed
     service: str = ""  # whose worker time it uses: as the trace's first resource names it; empty: it names none
     stays: Stays | None = None  # of a revision; None: the trace's spans name its session

@@ -63,7 +63,7 @@ class ReceiverFamilies:
         )
         self.strings_redacted = counter(
             "strings_redacted",
-            "Strings with secrets (`redaction.patterns`): `marked` where they stood, or one marker as a `whole`.",
+            "Strings with secrets (`redaction.patterns`): `marked` where they were, or one marker as a `whole`.",
             "transport how",
         )
         self.in_flight_bytes = gauge("in_flight_bytes", "Bytes of requests being taken in.")

@@ -35,7 +35,7 @@ PATIENCE = 5.0  # seconds that a body may be behind `RATE`
 class Pace:
     """By when the next bytes of a body must come.
 
-    What comes buys time at `RATE`, but never more than `PATIENCE` from now: a body that came fast and then stands still
+    What comes buys time at `RATE`, but never more than `PATIENCE` from now: a body that came fast and then stalls
     ends as soon as one that never came.
     """
 

@@ -67,7 +67,7 @@ class KeepingState(msgspec.Struct, kw_only=True):
     said: dict[bytes, float] = {}
     """Traces and sessions that somebody said something of, with the log time of that."""
     alarms: list[str] = []
-    """Agents for which a fault or a drop stands."""
+    """Agents that have a fault or a drop now."""
     decisions: dict[bytes, Decision] = {}
     minute: int = 0
     """Of `counts`, in log time."""
@@ -106,7 +106,7 @@ class BroadcastRecord(
     said: bytes | None = None
     """The trace, or the session (`session_of`), that somebody said something of."""
     alarms: tuple[str, ...] | None = None
-    """Every agent, as `agent_key`, for which a fault or a drop stands now; None: this is about something else."""
+    """Every agent, as `agent_key`, that has a fault or a drop now; None: this is about something else."""
 
 
 def agent_key(service: str, agent: str) -> str:
@@ -114,5 +114,5 @@ def agent_key(service: str, agent: str) -> str:
 
 
 def session_of(key: bytes) -> bytes:
-    """What stands for a session whose key is of any length."""
+    """A short key for a session whose own key is of any length."""
     return hashlib.sha256(key).digest()[:16]

@@ -25,7 +25,7 @@ SCHEMA_VERSION = 1
 COMPARED = frozenset({"agent_reliability", "agent_consistency", "work_baseline", "task_agreement"})
 """Session evaluators whose windows are kept for each version of the agent, too."""
 HEADLINES = {"agent_reliability": "reliability", "agent_consistency": "consistency"}
-"""The session evaluators that stand for an agent, with the names of their scores in lists."""
+"""The session evaluators that represent an agent, with the names of their scores in lists."""
 _MODULUS = 1 << 256  # terms of a window are SHA-256 digests, added modulo 2^256
 _encode = msgspec.json.Encoder().encode
 """Of lists of texts, truth values and None the bytes are those of `canonical`, at a tenth of the cost."""

@@ -1,4 +1,4 @@
-"""Where raw spans stand in topic `spans`, instead of the spans: in the memory of assembly, in jobs, in trace records.
+"""The places of raw spans in topic `spans`, instead of the spans: in the memory of assembly, in jobs, in trace records.
 
 A trace record of a log that reads parts of records (`reads_parts`) names its spans: they are written once, and read
 again only by who needs them. Everywhere else, and where a piece was cut, the bytes themselves are there.

@@ -177,7 +177,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     window_consistency: WindowMean | None = None
     drops: tuple[Drop, ...] = ()
     second_opinion: SecondOpinion | None = None  # of the judge, on the drops; None: it is not asked
-    judged_by: str | None = None  # the evaluator that stands for the judge; None: there is no judge
+    judged_by: str | None = None  # the evaluator that represents the judge; None: there is no judge
     faults: tuple[Fault, ...] = ()  # in order of fault and tool
     failing_always: tuple[FailingTool, ...] = ()  # in order of tool
     by_version: tuple[VersionCount, ...] = ()

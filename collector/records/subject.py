@@ -29,7 +29,7 @@ from evaluators.model import Closed, Outcome, Scope, SessionClosed, Trace
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """What was scored: a trace, or a session as its window stood."""
+    """What was scored: a trace, or a session as its window was then."""
 
     scope: Scope
     service: str

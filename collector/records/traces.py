@@ -32,7 +32,7 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_d
 
     trace: Trace
     spans: tuple[Piece, ...]
-    """The raw pieces, each an ExportTraceServiceRequest, in arrival order, or where they stand in topic `spans`."""
+    """The raw pieces, each an ExportTraceServiceRequest, in arrival order, or their places in topic `spans`."""
     revision: int
     seen: float  # log time at which the newest span arrived: the signal's `time`
     randomness: int | None = None
@@ -114,7 +114,7 @@ class TurnUses(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_defaults=True):
-    """What of a session is ranked among earlier ones, as its window stands; the last of a session when it closes."""
+    """What of a session is ranked among earlier ones, as its window is; the last of a session when it closes."""
 
     service: str
     session_id: str
@@ -140,7 +140,7 @@ class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_def
     newest_trace: str | None = None
     used: TurnUses | None = None
     """Of the turn that changed the session; None: no turn did."""
-    failed: bool = False  # whether a score of the session, as its window stands, did not pass
+    failed: bool = False  # whether a score of the session, as its window is, did not pass
     cancelled: bool = False  # whether somebody stopped a turn of it: its work is not what the agent would have done
 
 

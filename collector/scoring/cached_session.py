@@ -2,7 +2,7 @@
 
 Packed it is its head and its turns, as topic `sessions` holds them, and what timers and bounds ask for. Awake again it
 is what a restart makes of these records (rule 5), so no score tells the one from the other. The sketches of its turns
-stand in the records of their traces; they are packed too only where the log takes long to read one.
+are in the records of their traces; they are packed too only where the log takes long to read one.
 """
 
 import struct

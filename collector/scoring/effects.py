@@ -68,7 +68,7 @@ Change = SessionsTopic | Report | Tombstone
 class Effects(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a partition's sessions. All signals and work of a batch are written before all its changes (rule 4).
 
-    Puts and drops stand in one sequence, because a crash may cut the write after any of them.
+    Puts and drops are one sequence, because a crash may cut the write after any of them.
     """
 
     publish: tuple[Publication, ...] = ()
@@ -89,7 +89,7 @@ class PlacedTrace(msgspec.Struct, frozen=True, kw_only=True):
     placement: Placement
     number: int | None  # its place among the turns, 1-based; None: it is not a turn
     lacking: tuple[SessionTurn, ...] = ()
-    """Turns whose sketches it, or a turn after it, is compared by, and which stand in the log alone."""
+    """Turns whose sketches it, or a turn after it, is compared by, and which are in the log alone."""
 
     @property
     def known(self) -> Collection[str] | None:

@@ -31,7 +31,7 @@ def trace_subject(entry: SessionTurn) -> Subject:
 def session_subject(
     head: SessionHead, window: SlidingWindow, closed: SessionClosed | None = None
 ) -> Subject:
-    """The session as its window stands; its newest trace names the agent."""
+    """The session as its window is; its newest trace names the agent."""
     cause = max(head.offset, head.cause)
     fields = shared_fields(named_after(head, window.newest), Subject)
     first = head.began or next(map(_began, window), None)

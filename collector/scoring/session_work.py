@@ -1,4 +1,4 @@
-"""What of a session is ranked among earlier ones, as its window stands. Pure."""
+"""What of a session is ranked among earlier ones, as its window is. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The sketches of a session's turns: what a trace is compared by with those before it. Pure.
 
 The newest turns' are kept. Those of older turns, of sessions that were restored, and of sessions that rest where the
-log is quick to read, stand in the records of their traces, which are read when one is asked for.
+log is quick to read, are in the records of their traces, which are read when one is asked for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

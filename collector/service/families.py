@@ -1,6 +1,6 @@
 """Every metric family that a process exports about itself: one class per room, made once when the process starts.
 
-A class is named in `FAMILIES` so that all its families stand in `/metrics` before the first event, and in the test
+A class is named in `FAMILIES` so that all its families are in `/metrics` before the first event, and in the test
 that compares them with docs/operate.md.
 """
 

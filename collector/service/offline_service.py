@@ -1,4 +1,4 @@
-"""The rooms over a log in memory whose clock stands still.
+"""The rooms over a log in memory whose clock does not move.
 
 All records have one log time, so nothing closes by itself: `assemble` closes every trace, `score` every session. The
 same spans give the same signal ids as in the running service, because nothing but the spans goes into an id.

@@ -66,7 +66,7 @@ class OtlpSink:
             await self._transport.close()
 
     async def _export(self, events: Sequence[_Event]) -> dict[Position, str]:
-        """Send; a request called invalid is halved until the bad event stands alone."""
+        """Send; a request called invalid is halved until the bad event is alone."""
         body = request([(each.signal, each.record) for each in events], self._version)
         try:
             rejected, reason = await self._transport.export(body.SerializeToString())

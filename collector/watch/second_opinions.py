@@ -1,7 +1,7 @@
 """When a judge is asked beyond `judge.sample`, and what it then says of a drop. Pure.
 
     a version is new          -> its first sessions, and as many of the version before
-    a drop stands, or is near -> sessions from now on, 40; undecided: up to 80, then 160
+    a drop is raised, or is near -> sessions from now on, 40; undecided: up to 80, then 160
                                  -> looks at 20, 40, 80, 160 (`evaluators/formulas/release_verdict.py`)
 
 Sessions from before the question do not answer it, though the drop may have begun with them: they are those that raised
@@ -255,7 +255,7 @@ class _Asking:
         if (asked := self.state.opinion) and stands and not asked.stands:
             asked.stands = True
             if asked.verdict == "not_confirmed":
-                self._stop(asked)  # it says nothing of what has come since the drop stands
+                self._stop(asked)  # it says nothing of what has come since the drop was raised
         if since is None:
             if asked := self.state.opinion:
                 self._stop(asked)

@@ -71,7 +71,7 @@ def advise(
 ) -> tuple[Advice, ...]:
     """The settings that supply what is lacking in spans of these scopes and dialects.
 
-    The general advice only stands in where no dialect has its own, that for any language where the SDK's has none.
+    The general advice is used only where no dialect has its own, and that for any language where the SDK's has none.
     `scopes`: instrumentation scopes, each with or without its version. `sdks`: OTel SDKs, `python 1.45.2`; without any,
     advice for every language fits.
     """

@@ -79,7 +79,7 @@ def differences(
 
 
 def _worth_listing(found: Sequence[Difference]) -> list[Difference]:
-    """What more sessions have says what fewer have: of a kind the latter is listed where it stands alone."""
+    """What more sessions have says what fewer have: of a kind the latter is listed where it is alone."""
     risen = {each.kind for each in found if each.since > each.before}
     words = [each for each in found if each.kind == "word" and each.since > each.before]
     listed = (

@@ -84,7 +84,7 @@ def read_object(raw: str, quotations: Quotations = NOTHING_QUOTED) -> dict[str, 
     Beside prose, an object that is in the recording is a quotation and no answer. Raises AnswerError: there is none, or
     several, or it was cut off.
     """
-    # What is JSON as it stands may speak of thinking tags; anything else may think aloud first.
+    # What is JSON as it is may speak of thinking tags; anything else may think aloud first.
     whole = _json(_unfenced(raw))
     text = _bare(raw)
     if whole is _NOT_JSON:

@@ -152,7 +152,7 @@ class DiskWriter:
         return calls, self._ending and not self._behind
 
     def _gather(self) -> list[WriteCall]:
-        """Empty the queue: the calls that go first are returned, the others stand in line."""
+        """Empty the queue: the calls that go first are returned, the others wait."""
         first: list[WriteCall] = []
         size = 0
         while size < _GROUP_BYTES and not self._ending:

@@ -279,7 +279,7 @@ async def _create(
     admin: AIOKafkaAdminClient, kafka: KafkaLogConfig, missing: Sequence[str]
 ) -> None:
     new_topics = [new_topic(kafka, topic) for topic in missing]
-    answer = await admin.create_topics(new_topics)  # raises nothing: errors stand in the answer
+    answer = await admin.create_topics(new_topics)  # raises nothing: the answer has the errors
     for name, code, why in answer.topic_errors:
         if code in _RETRYABLE:
             raise LogUnavailable(f"topic {name} could not be created yet: {why}")

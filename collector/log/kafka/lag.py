@@ -59,7 +59,7 @@ class GroupLags:
     async def without_members(self, group: str, topic: str) -> Lag | None:
         """The lag in all partitions; None: the group has members. Raises LogUnavailable: no answer in time."""
         self._cluster.reached()
-        late = f"Kafka did not say where `{group}` stands in time"
+        late = f"Kafka did not give the position of `{group}` in time"
         try:
             places = await self._cluster.within(self._stored(group, topic), late)
         except LogUnavailable:

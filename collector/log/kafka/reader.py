@@ -197,7 +197,7 @@ class KafkaReader:
         if not order:
             return [], {}, {}
         await self._fence(self.group, self.topic, order)
-        late = "Kafka did not say where the group stands in time"
+        late = "Kafka did not give the group's position in time"
         member.committed = await self._cluster.within(member.read_commits(order), late)
         oldest = await self._partition_reader.beginnings(self.topic, order)
         assigned: list[Assigned] = []

@@ -1,4 +1,4 @@
-"""Scores in requests of bounded size; a request that is refused is halved until the bad score stands alone."""
+"""Scores in requests of bounded size; a request that is refused is halved until the bad score is alone."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -92,7 +92,7 @@ class DriftDetector(Comparison):
         self.past = OwnPast(limits, state.past if state else None, parts)
         self.trail = Trail(state.trail if state else ())
         self.looked_at: LookedAt | None = None
-        """Of the fall that stands, while its cause is not known."""
+        """Of the present fall, while its cause is not known."""
 
     def offer(self, update: Update, score: float, *, due: float, version: str) -> bool | None:
         """Take in the latest score of a subject, which has settled at log time `due`; as `Settling.offer`."""

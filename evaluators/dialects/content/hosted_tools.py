@@ -1,4 +1,4 @@
-"""Tools that the provider runs: call and result stand in one item of the model's answer, and no span is theirs."""
+"""Tools that the provider runs: one item of the model's answer has the call and its result, and they have no span."""
 
 from evaluators.dialects.content.message_model import Call, Result
 from evaluators.dialects.decoding.values import as_dict, string, unwrap

@@ -16,7 +16,7 @@ _KEYS = ("inline_data", "inlineData", "file_data", "fileData")  # gemini's, whic
 
 
 def word_of(item: dict[str, JSON], kind: str | None) -> str | None:
-    """What stands for the part where its message has no text: `[image]`, `[file]`; None: it is not one of these."""
+    """The text for the part where its message has none: `[image]`, `[file]`; None: it is not one of these."""
     if kind not in TYPES:
         inner = next((item[key] for key in _KEYS if isinstance(item.get(key), dict)), None)
         return None if inner is None else _word(inner)

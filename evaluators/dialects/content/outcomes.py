@@ -77,7 +77,7 @@ _TEXTS = {
     "ToolExecutionResultMessage": (' text = "', '"'),
     "ToolResponseMessage": ("responseData=", "]], messageType="),
 }
-"""How texts begin that are an envelope, and what stands before and behind the result in them: what smolagents tells a
+"""How texts begin that are an envelope, and what comes before and after the result in them: what smolagents tells a
 model, Claude Code's tag for a failure, what Java shows of LangChain4j's executions and messages, and of Spring AI's."""
 _IS_FAILED = re.compile(r"\bisError ?= ?true\b")
 _BEGIN = tuple(_TEXTS)
@@ -294,7 +294,7 @@ _SAYS_OF_CALL = NAMES | IS_ERROR | {"type", "$type", "contenttype", "origin"}
 
 
 def _is_around(key: str, value: JSON, call: CallIdentity) -> bool:
-    """Whether what stands beside a result is the call's: nothing at all, the call itself, or by its name."""
+    """Whether what is beside a result is the call's: nothing at all, the call itself, or by its name."""
     return key in AROUND or value in NOTHING or is_of_call(fields_of(value), call)
 
 

@@ -19,7 +19,7 @@ _ENTRY = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _UNSAID = frozenset({"", "null"})
-"""In a model's prompt: what stands for a message that only calls tools, and for their results."""
+"""In a model's prompt: what represents a message that only calls tools, and their results."""
 
 
 def is_one(record: Span) -> bool:

@@ -185,7 +185,7 @@ def error_text(result: JSON) -> str:
 
 
 def uses_semantic_kernel(scopes: Iterable[str]) -> bool:
-    """Whether Semantic Kernel took part in the trace: its names then stand in other libraries' spans as well."""
+    """Whether Semantic Kernel took part in the trace: other libraries' spans then have its names as well."""
     return any(scope.startswith(_KERNEL) for scope in scopes)
 
 

@@ -176,13 +176,13 @@ CLAUDE_CODE = Dialect(
             exports what people type, with whatever they paste
             code.claude.com/docs/en/monitoring-usage; recordings of 2.1.330
         no_content: OTEL_LOGS_EXPORTER=otlp OTEL_LOG_ASSISTANT_RESPONSES=1
-            answers stand in log events alone; exports what Claude says, with the code that it quotes
+            answers are in log events alone; exports what Claude says, with the code that it quotes
             code.claude.com/docs/en/monitoring-usage; recordings of 2.1.330
         no_tool_arguments: OTEL_LOG_TOOL_DETAILS=1
             exports commands, paths, edits, and the names of MCP servers and their tools
             code.claude.com/docs/en/monitoring-usage; recordings of 2.1.330
         no_tool_results: CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1 OTEL_TRACES_EXPORTER=otlp OTEL_LOG_TOOL_CONTENT=1
-            results stand in the beta spans alone; exports what commands print and what files hold
+            results are in the beta spans alone; exports what commands print and what files hold
             code.claude.com/docs/en/monitoring-usage; recordings of 2.1.330
         truncated: (no setting)
             an answer above 60 KB is exported without its end

@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI: the GenAI conventions, one trace per prompt. Commands that failed and refusals stand apart."""
+"""GitHub Copilot CLI: the GenAI conventions, one trace per prompt. Failed commands and refusals have spans as well."""
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import string

@@ -1,4 +1,4 @@
-"""Gemini CLI: its spans with the words of its log records (`enrichment.gemini_family`), and records that stand alone.
+"""Gemini CLI: its spans with the words of its log records (`enrichment.gemini_family`), and records without a span.
 
 An answer is a list of streamed chunks. A tool's result is in the request after it. A command that failed is a
 success with `Exit Code: 1` in its output, and in newer versions with `isError` in the record's metadata.

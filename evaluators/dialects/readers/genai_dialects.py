@@ -86,7 +86,7 @@ GENAI = Dialect(
             not_beside=("traceloop",),
             lacks=ALL_CONTENT,
             setting=f"{OPT_IN} {CAPTURE}=span_and_event",
-            note="content then stands in the spans; by default it is left out, or sent as log records only",
+            note="content is then in the spans; by default it is left out, or sent as log records only",
             source="opentelemetry-python-contrib.readthedocs.io, instrumentation-genai/openai",
         ),
         *advice_of("""
@@ -114,7 +114,7 @@ GENAI = Dialect(
     ),
 )
 FLAT_MESSAGES = Dialect(
-    name="traceloop",  # OpenLLMetry's, which in some versions stand alone
+    name="traceloop",  # OpenLLMetry's, which some versions send alone
     speaks=has("gen_ai.prompt.0.role", "gen_ai.completion.0.role"),
     read=partial(genai.read, dialect="traceloop"),
 )

@@ -83,7 +83,7 @@ def _calls(span: Span) -> list[JSON]:
     recorded = get("gen_ai.tool.call.arguments") if recorded is None else recorded
     names, ids = (str(get(f"gen_ai.tool.{key}") or "").split(", ") for key in ("name", "call.id"))
     arguments: list[JSON] = [unwrap(recorded)]
-    if len(names) > 1:  # several calls stand in one text
+    if len(names) > 1:  # one text has several calls
         arguments = as_list(unwrap(f"[{recorded}]"))
     if not len(names) == len(ids) == len(arguments):
         return []

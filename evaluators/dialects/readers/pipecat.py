@@ -56,7 +56,7 @@ PIPECAT = Dialect(
         no_session: PipelineTask(..., enable_tracing=True, conversation_id="...")
             docs.pipecat.ai/server/utilities/opentelemetry
         content: (no setting)
-            it writes what its LLM services are sent and answer wherever enable_tracing is on; calls of tools stand
+            it writes what its LLM services are sent and answer wherever enable_tracing is on; calls of tools are
             in the messages of the next call only
             source of pipecat, utils/tracing/service_attributes.py
     """,

@@ -1,4 +1,4 @@
-"""Qwen Code: its spans with the words of its log records (`enrichment.gemini_family`), and records that stand alone."""
+"""Qwen Code: its spans with the words of its log records (`enrichment.gemini_family`), and records without a span."""
 
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
