@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 import pytest
 
-from collector.config.tree import Config
 from collector.log.port import FEEDBACK
 from collector.records.feedback import FeedbackRules, decode_feedback
 from tests.support.dialect_spans import key_values
@@ -66,15 +65,6 @@ async def test_what_cannot_be_read_loses_nothing_else() -> None:
         assert (counted(served, "accepted"), counted(served, "invalid")) == (2, 2)
 
 
-async def test_half_an_emoji_costs_none_of_its_list() -> None:
-    several = [THUMB, {**THUMB, "comment": "cut \ud83d", "source": "jane"}, {**THUMB, "id": "x"}]
-    async with serving(feedback=FeedbackRules.of(Config())) as served:
-        reply = await send(served, {"feedback": several})
-
-        assert (reply.status_code, reply.json()) == (200, {"accepted": 3, "rejected": []})
-        assert kept(served) == ["wrong city", "cut \ufffd", "wrong city"]
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -126,23 +116,6 @@ async def test_it_needs_the_receivers_token() -> None:
         assert counted(served, "unauthenticated") == 1
 
 
-async def test_a_page_of_another_origin_may_send_only_where_cors_names_it() -> None:
-    page = {"origin": "https://app.example.com"}
-    async with serving(feedback=RULES) as served:
-        assert (await send(served, THUMB, **page)).status_code == 403
-    async with serving(feedback=RULES, cors=("https://app.example.com",)) as served:
-        reply = await send(served, THUMB, **page)
-        assert reply.status_code == 200
-        assert reply.headers["access-control-allow-origin"] == "https://app.example.com"
-
-
-async def test_another_method_is_answered_with_the_right_one() -> None:
-    async with serving(feedback=RULES) as served, httpx.AsyncClient(verify=False) as client:
-        reply = await client.get(url(served))
-
-        assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
-
-
 @pytest.mark.parametrize("beside_damage", [False, True])
 async def test_what_spans_say_is_written_with_them(*, beside_damage: bool) -> None:
     """A damaged span costs no other span, and at most what the spans beside it say."""
@@ -168,22 +141,18 @@ async def test_what_spans_say_is_written_with_them(*, beside_damage: bool) -> No
 
 async def test_scores_are_one_a_list_or_a_named_list_and_a_bad_one_loses_only_itself() -> None:
     score = {"trace_id": TRACE, "name": "tone", "value": 0.7, "explanation": "fine", "version": "2"}
+    bad = [{"name": "tone"}, {**score, "value": "NaN"}, {**score, "kind": "human"}]
     async with serving(feedback=RULES) as served:
         path = url(served).replace("/v1/feedback", "/v1/evaluations")
-        for body_, accepted in (
-            (score, 1),
-            ([score, {"name": "tone"}, {**score, "value": "NaN"}, {**score, "kind": "human"}], 1),
-            ({"evaluations": [score, score]}, 2),
+        for said, accepted, rejected in (
+            (score, 1, []),
+            ([score, *bad], 1, [1, 2, 3]),
+            ({"evaluations": [score, score]}, 2, []),
         ):
-            reply = await post(path, json.dumps(body_).encode(), headers=FORM)
+            reply = await post(path, json.dumps(said).encode(), headers=FORM)
             assert (reply.status_code, reply.json()["accepted"]) == (200, accepted)
-        reply = await post(path, json.dumps([score, {"name": "tone"}]).encode(), headers=FORM)
-        assert [each["index"] for each in reply.json()["rejected"]] == [1]
-        bare = b'[{"trace_id": "%s", "name": "tone", "value": NaN}]' % TRACE.encode()
-        refused = await post(path, bare, headers=FORM)
-        assert (refused.status_code, refused.json()["error"]["type"]) == (400, "invalid_argument")
+            assert [each["index"] for each in reply.json()["rejected"]] == rejected
 
-        written = [each for each in served.log.written if each.position.topic == FEEDBACK]
-        found = {decode_feedback(each.value) for each in written}
+        found = {decode_feedback(each.value) for each in served.log.written}
         assert {each.evaluation and each.evaluation.version for each in found} == {"2"}
-        assert {each.id for each in found} == {next(iter(found)).id}, "the same score, twice sent"
+        assert len({each.id for each in found}) == 1, "the same score, sent again"
