@@ -3,17 +3,13 @@
 from collections.abc import Iterable
 
 from collector.config.tree import JudgeMore
-from collector.records.signal import Sampling, rfc3339
+from collector.records.signal import rfc3339
 from collector.records.signal_batch import SignalHeader, SubjectHeader
-from collector.records.signal_batch import made as ready_signal
-from collector.records.subject import Subject, signal_of
 from collector.watch.second_opinions import DAY, NearAlarm, SecondOpinions
 from collector.watch.windows.subject_view import SubjectView
-from evaluators.model import Outcome
 
 AGENT = ("bot", "planner")
 SETTLE = 300.0
-BEYOND = Sampling("more", 1.0)
 START = 10 * DAY + 3600.0  # early in a day
 
 
@@ -72,29 +68,6 @@ class Story:
             )
             self.opinions.take(self.agent, SubjectView(subject, self.now), header, is_new=True)
             self.look()
-
-    def outcome(self, outcome: Outcome) -> None:
-        """What became of one session beyond the sample."""
-        self.now += 10.0
-        self.sessions += 1
-        subject = Subject(
-            scope="trace",
-            service="bot",
-            agent="planner",
-            agent_version=self.version,
-            session_id=f"s{self.sessions}",
-            session_source="session.id",
-            trace_id=f"{self.sessions:032x}",
-            seen=self.now,
-            revision=0,
-            closed="root_ended",
-        )
-        signal = signal_of(subject, outcome, f"{self.sessions:032x}", sampling=BEYOND)
-        ready = ready_signal(signal, first=True)
-        self.opinions.take(
-            self.agent, SubjectView(ready.subject, self.now), ready.header, is_new=True
-        )
-        self.look()
 
     def look(self, after: float = 0.0) -> None:
         self.now += after

@@ -10,7 +10,7 @@ import pytest
 
 from collector.config.tree import Config
 from collector.records.feedback import FeedbackRules
-from collector.records.given import Given
+from collector.records.sent_feedback import SentFeedback
 from tests.support.documented_edges import TIMES, TRACE
 from tests.support.examples import IS_LONG
 from tests.support.otlp_http import JSON, post
@@ -64,7 +64,7 @@ def test_every_field_is_tried() -> None:
     beside_trace_id = {"span_id"}
 
     assert documented("feedback.md") | beside_trace_id == {*FEEDBACK}
-    assert {*FEEDBACK} == {*Given.__struct_fields__}
+    assert {*FEEDBACK} == {*SentFeedback.__struct_fields__}
     assert documented("external-evaluators.md") | beside_trace_id == {*SCORES}
 
 

@@ -69,6 +69,9 @@ async def test_what_is_otlp_is_read(
     assert got(served.log.spans()[0]) == expected
 
 
+WRONG_NUMBERS: tuple[Any, ...] = ("five", "1e3", True, "9223372036854775808", 0.5, [], "")
+
+
 @for_each(
     ("fields", "why"),
     [
@@ -78,7 +81,7 @@ async def test_what_is_otlp_is_read(
         ({"name": {"not": "a string"}}, ""),
         *(
             (with_value(intValue=each), "intValue")  # J5
-            for each in ("five", "1e3", True, "9223372036854775808", 0.5, [], "")
+            for each in WRONG_NUMBERS
         ),
         (with_value(intValue=1, boolValue=True), ""),  # J6
         (lists(60), ""),  # J6: as deep as protobuf itself goes, no deeper
