@@ -16,6 +16,7 @@ import yaml
 
 from evaluators.dialects.decoding.values import as_dict
 from evaluators.dialects.show import show
+from tests.support import made_spans
 from tests.support.recordings import requests, traces
 
 Shown = dict[str, Any]
@@ -46,9 +47,12 @@ def assert_most_hold(claims: Sequence[Claim], share: float) -> None:
 def score(folder: Path) -> Iterator[Claim]:
     """All claims of all recordings with expectations in `folder`."""
     for path in sorted(folder.glob("*/*.expect.yaml")):
-        recording = path.with_name(path.name.replace(".expect.yaml", ".otlp"))
+        scenario = path.name.removesuffix(".expect.yaml")
+        recording = path.with_name(f"{scenario}.otlp")
         expected: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-        seen = {trace.trace_id: show(trace) for trace in traces(recording)}
+        has_logs = path.with_name(f"{scenario}.logs.otlp").exists()
+        found = made_spans.traces(path.parent, scenario) if has_logs else traces(recording)
+        seen = {trace.trace_id: show(trace) for trace in found}
         raw = b"".join(requests(recording))
         for turn in expected["turn_list"]:
             yield from _turn(expected, turn, seen, raw)
