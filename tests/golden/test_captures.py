@@ -11,9 +11,10 @@ import pytest
 
 from tests.support.capture_score import Claim, assert_most_hold, score
 
-FOLDER = Path(
-    os.environ.get("SPANWISE_CAPTURES") or Path(__file__).parents[1] / "data" / "captures"
-)
+OURS = Path(__file__).parents[1] / "data" / "captures"
+FOLDER = Path(os.environ.get("SPANWISE_CAPTURES") or OURS)
+LACKING = ("oai_agents_oi_chat",)
+"""Of our recordings, the stacks that lack something: all others are read without an exception."""
 STACKS = sorted({path.parent.name for path in FOLDER.glob("*/*.expect.yaml")})
 MORE = FOLDER.with_name("captures_more")
 """One recording of each framework that has a page of its own in docs/frameworks and is in no other folder."""
@@ -27,7 +28,9 @@ def claims() -> list[Claim]:
 
 @pytest.mark.parametrize("stack", [*STACKS, *MORE_STACKS])
 def test_a_stack_is_read_right(stack: str) -> None:
-    assert_most_hold([each for each in claims() if each.stack == stack], 0.95)
+    share = 1 if FOLDER == OURS and stack not in LACKING else 0.95
+
+    assert_most_hold([each for each in claims() if each.stack == stack], share)
 
 
 def test_all_stacks_together_are_read_right() -> None:
