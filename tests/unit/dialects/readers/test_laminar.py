@@ -5,7 +5,7 @@ from typing import Any
 from evaluators.model import ToolCall
 from tests.support.dialect_spans import NAME, trace_of, under
 from tests.support.table import for_each
-from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact, one_call
+from tests.support.weather import ARGUMENTS, compact
 
 SESSION = "lmnr.association.properties.session_id"
 
@@ -13,18 +13,6 @@ SESSION = "lmnr.association.properties.session_id"
 def span(kind: str, name: str, **sides: Any) -> dict[str, Any]:
     own = {side: compact(value) for side, value in sides.items()}
     return {NAME: name, SESSION: "s-1", **under("lmnr.span.", type=kind, **own)}
-
-
-def test_functions_and_tools_of_laminar() -> None:
-    trace = trace_of(
-        span("DEFAULT", "answer", input={"question": QUESTION}, output=ANSWER),
-        span("TOOL", "get_weather", input=ARGUMENTS, output=RESULT),
-    )
-
-    assert (trace.input, trace.output, trace.agent) == (QUESTION, ANSWER, "answer")
-    assert (trace.session_id, trace.session_source) == ("s-1", SESSION)
-    call = one_call(trace)
-    assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
 
 
 def acted(name: str, action: dict[str, Any], output: dict[str, Any]) -> tuple[ToolCall, ...]:

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tests.support.conventions import asked, says
+from tests.support.conventions import asked
 from tests.support.dialect_spans import NAME, SpanSpec, trace_of, under
 from tests.support.openai_messages import ASKED, CALL, TOLD, assert_whole
 from tests.support.table import for_each
-from tests.support.weather import ARGUMENTS, QUESTION, RESULT, SAID, USER, dump, one_call
+from tests.support.weather import ARGUMENTS, QUESTION, SAID, USER, dump, one_call
 
 TYPES = ("completion", "acompletion", "responses", "aresponses", "anthropic_messages")
 
@@ -50,23 +50,6 @@ def test_litellm_calls_of_every_type_are_model_calls_and_counted_once(call_type:
     assert (call.name, call.id, call.arguments) == ("get_weather", "c1", ARGUMENTS)
 
 
-def test_a_litellm_tool_answer_in_parts_is_its_text() -> None:
-    def parts(role: str, text: str, **more: Any) -> dict[str, Any]:
-        return {"role": role, "parts": [{"type": "text", "content": text}], **more}
-
-    history = [
-        parts("user", QUESTION),
-        {"role": "assistant", "parts": [], "tool_calls": [CALL]},
-        parts("tool", RESULT, tool_call_id="c1"),
-    ]
-    last = {"response.id": "chatcmpl-2", "input.messages": dump(history)}
-    trace = trace_of(
-        {}, litellm("acompletion"), litellm("acompletion", **last, **{"output.messages": says()})
-    )
-
-    assert_whole(trace)
-
-
 def test_litellms_raw_request_has_the_calls_that_its_own_span_loses() -> None:
     def pair(number: int, messages: list[Any], said: dict[str, Any]) -> tuple[SpanSpec, SpanSpec]:
         outer = {
@@ -101,16 +84,3 @@ def test_a_litellm_session_is_what_the_caller_gave_not_a_generated_id(
     given: str, source: str
 ) -> None:
     assert trace_of({"litellm.trace_id": given}, scope="litellm").session_source == source
-
-
-def test_what_litellm_hides_is_no_content() -> None:
-    hidden = "redacted-by-litellm"
-    choice = {"index": 0, "message": {"role": "assistant", "content": hidden}}
-    sent = under("gen_ai.prompt.0.", role="user", content=hidden)
-    raw = {"messages": [{"role": "user", "content": hidden}], "choices": [choice]}
-    texts = under("llm.openai.", **{key: repr(value) for key, value in raw.items()})
-
-    trace = trace_of({"gen_ai.request.model": "gpt-4o", **sent, **texts}, scope="litellm")
-
-    assert (trace.input, trace.output) == (None, None)
-    assert "no_content" in trace.gaps

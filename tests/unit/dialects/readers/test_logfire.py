@@ -4,7 +4,6 @@ from typing import Any
 
 from evaluators.model import Trace
 from tests.support.dialect_spans import NAME, trace_of
-from tests.support.openai_messages import ASKED, TOLD, assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, SAID, USER, compact, one_call
 
 CHAT = "Chat Completion with {request_data[model]!r}"
@@ -20,21 +19,6 @@ def in_turn(*spans: dict[str, Any], scope: str = "logfire.openai") -> Trace:
     return trace_of({NAME: "turn"}, *spans, scope=scope)
 
 
-def test_logfire_4_chat_completions() -> None:
-    usage = {"prompt_tokens": 7, "completion_tokens": 2}
-    tools = [{"type": "function", "function": {"name": "get_weather"}}]
-    first = {"messages": [USER], "tools": tools, "model": "gpt-4o"}
-    trace = in_turn(
-        logfire(CHAT, first, {"message": ASKED, "usage": usage}),
-        logfire(CHAT, {"messages": [USER, ASKED, TOLD]}, {"message": SAID, "usage": usage}),
-    )
-
-    assert_whole(trace)
-    assert (trace.tokens.input, trace.tokens.output) == (14, 4)
-    assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
-    assert trace.models == ("gpt-4o",)
-
-
 def test_a_streamed_logfire_call_is_one_call() -> None:
     request = {"messages": [USER], "stream": True}
     streamed = "streaming response from {request_data[model]!r} took {duration:.2f}s"
@@ -42,24 +26,6 @@ def test_a_streamed_logfire_call_is_one_call() -> None:
     trace = in_turn(logfire(CHAT, request), logfire(streamed, request, answer))
 
     assert (trace.input, trace.output, len(trace.model_calls)) == (QUESTION, ANSWER, 1)
-
-
-def test_logfires_anthropic_calls_have_their_arguments_one_level_down() -> None:
-    wrapped = {"function": {"name": "get_weather", "arguments": compact({"input": ARGUMENTS})}}
-    use = {"type": "tool_use", "id": "t1", "name": "get_weather", "input": ARGUMENTS}
-    result = {"type": "tool_result", "tool_use_id": "t1", "content": RESULT}
-    history = [USER, {"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
-    first = {"messages": [USER], "system": "Be brief."}
-    called = {"message": {"role": "assistant", "tool_calls": [wrapped]}}
-    title = "Message with {request_data[model]!r}"
-    trace = in_turn(
-        logfire(title, first, called),
-        logfire(title, {"messages": history}, {"message": SAID}),
-        scope="logfire.anthropic",
-    )
-
-    assert_whole(trace)
-    assert trace.system == "Be brief."
 
 
 def test_logfires_responses_are_events_with_the_answer_last() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.support.dialect_spans import NAME, SpanSpec, span_id, trace_of
-from tests.support.openai_messages import ASKED, CALL, assert_whole
+from tests.support.openai_messages import assert_whole
 from tests.support.weather import (
     ANSWER,
     ARGUMENTS,
@@ -14,7 +14,6 @@ from tests.support.weather import (
     compact,
     one_call,
 )
-from tests.support.whole_traces import HISTORY, OPENAI_TOOL, PROMPT, assert_whole_turn
 
 SCOPE = "mlflow.tracing.provider"
 
@@ -47,18 +46,6 @@ def test_mlflow_2_tokens_are_those_of_the_answer_or_of_its_last_chunk() -> None:
     )
 
     assert (trace.tokens.input, trace.tokens.output) == (14, 4)
-
-
-def test_an_untyped_mlflow_span_named_as_a_requested_tool_is_its_execution() -> None:
-    trace = trace_of(
-        AGENT,
-        mlflow("CHAT_MODEL", MESSAGES, chosen(ASKED)),
-        {NAME: "get_weather", **mlflow("UNKNOWN", ARGUMENTS, RESULT)},
-        scope=SCOPE,
-    )
-
-    call = one_call(trace)
-    assert (call.result, call.span_id) == (RESULT, span_id(3))
 
 
 def test_a_dspy_tool_under_mlflow_says_its_name_and_parameters_apart() -> None:
@@ -100,19 +87,3 @@ def test_pydantic_ai_under_mlflow_has_spans_named_for_its_methods() -> None:
     assert_whole(trace)
     assert (trace.agents, trace.tokens.input) == (("helper",), 14)
     assert (one_call(trace).id, one_call(trace).span_id) == ("c1", span_id(3))
-
-
-def test_a_whole_trace_of_mlflow() -> None:
-    def model(messages: Any, message: Any, given: int, came: int) -> dict[str, Any]:
-        usage = {"mlflow.chat.tokenUsage": {"input_tokens": given, "output_tokens": came}}
-        request = {"messages": messages, "tools": [OPENAI_TOOL]}
-        return mlflow("CHAT_MODEL", request, chosen(message), **usage)
-
-    call = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-    assert_whole_turn(
-        scope=SCOPE,
-        root=AGENT,
-        first=model(PROMPT, call, 100, 10),
-        tool=mlflow("TOOL", ARGUMENTS, RESULT),
-        last=model(HISTORY, SAID, 150, 20),
-    )

@@ -10,10 +10,6 @@ from tests.support.table import for_each
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, SAID, USER, dump
 
 
-def offered(trace: Trace) -> list[str]:
-    return [tool.name for tool in trace.tools_offered]
-
-
 def haystack(role: str, content: str, meta: str = "{}") -> str:
     return f"ChatMessage(_role=<ChatRole.{role.upper()}: '{role}'>, _content=[{content}], _name=None, _meta={meta})"
 
@@ -87,51 +83,8 @@ def test_an_older_crew_is_asked_by_its_inputs_or_its_only_task(
     assert trace_of(crew(crew_inputs=inputs, crew_tasks=dump(tasks))).input == question
 
 
-def test_an_older_crew_names_its_tools_and_the_call_that_it_parsed() -> None:
-    given = {
-        "tool_string": "Action: get_weather",
-        "tool": "CrewStructuredTool(name='get_weather', description='x: {'a': 1}')",
-        "calling": "tool_name='get_weather' arguments={'city': 'Paris'}",
-    }
-    tool = of("TOOL", tool__name="get_weather", input__value=dump(given), output__value=RESULT)
-    trace = trace_of(crew(), {NAME: "ToolUsage._use", **tool}, scope=SCOPE + "crewai")
-
-    assert calls(trace) == [("get_weather", ARGUMENTS, RESULT, False)]
-    assert offered(trace) == ["get_weather"]
-
-
 def dspy_fields(**fields: str) -> str:
     return "\n\n".join(f"[[ ## {name} ## ]]\n{text}" for name, text in fields.items())
-
-
-def test_dspy_asks_for_tools_in_the_text_of_its_answers() -> None:
-    system = (
-        "Tool Name can be:\n\n(1) get_weather, whose description is <desc>Looks.</desc>. It takes"
-        " arguments {'city': 'str'} in JSON format.\n(2) finish, whose description is <desc>x</desc>."
-    )
-    args = dump(ARGUMENTS)
-    first = dspy_fields(next_thought="Look.", next_tool_name="get_weather", next_tool_args=args)
-    failed = "Failed to execute: no such city"
-    step = {"thought_0": "Look.", "tool_name_0": "get_weather", "tool_args_0": args}
-    sent = dspy_fields(question=QUESTION, trajectory="", **step, observation_0=failed)
-    sent += "\n\nRespond with the corresponding output fields, starting with `[[ ## next_thought ## ]]`."
-    last = dspy_fields(next_thought="Done.", next_tool_name="finish", next_tool_args="{}")
-    prediction = f"Prediction(\n    reasoning='So.',\n    answer='{ANSWER}'\n)"
-    run = {
-        "input__value": dump({"input_args": {"question": QUESTION}}),
-        "output__value": dump(prediction),
-    }
-    prompt = {"role": "system", "content": system}
-    again = {"role": "user", "content": sent}
-    trace = trace_of(
-        chain("dspy", "ReAct.forward", **run),
-        exchange(1, "dspy", [prompt, USER], {"role": "assistant", "content": first}),
-        exchange(2, "dspy", [prompt, again], {"role": "assistant", "content": last}),
-    )
-
-    assert (trace.input, trace.output) == (QUESTION, ANSWER)
-    assert calls(trace) == [("get_weather", ARGUMENTS, failed, True)]
-    assert offered(trace) == ["get_weather"]
 
 
 @for_each("text", [dspy_fields(next_thought="Look.", next_tool_name="get_wea"), "next_tool_name"])
@@ -147,19 +100,6 @@ def test_the_repr_of_an_object_is_no_answer_where_a_model_gave_one() -> None:
 
     assert trace_of(root, exchange(1, "llama_index", [USER], SAID)).output == ANSWER
     assert trace_of(root).output == cut
-
-
-def test_the_repr_of_a_stream_is_no_answer_so_the_history_tells_its_calls() -> None:
-    said = {"output.value": "<groq.Stream object at 0x7f6d55fc3750>"}
-    sent = {"role": "tool", "tool_call_id": "c1", "content": RESULT}
-    trace = trace_of(
-        {},
-        llm(1, "groq", flat("input", USER), said),
-        llm(2, "groq", flat("input", USER, asked("Paris", ids=("c1",)), sent), said),
-    )
-
-    assert calls(trace) == [("get_weather", ARGUMENTS, RESULT, False)]
-    assert trace.output is None
 
 
 def test_an_answer_that_is_only_the_reprs_of_its_tool_calls() -> None:
@@ -178,13 +118,6 @@ def test_llama_index_preparing_a_request_calls_no_model() -> None:
     real = exchange(2, "llama_index", [USER], SAID)
 
     assert len(trace_of(chain("llama_index"), named, real).model_calls) == 1
-
-
-def test_smolagents_names_its_tools_on_the_agents_span() -> None:
-    agent = of("AGENT", smolagents__tools_names=["get_weather", "final_answer"])
-    trace = trace_of({NAME: "CodeAgent.run", **agent}, scope=SCOPE + "smolagents")
-
-    assert "get_weather" in offered(trace)
 
 
 def test_an_event_of_a_beeai_tool_is_no_call_of_its_own() -> None:
@@ -233,12 +166,3 @@ def test_an_autogen_team_says_its_answer_in_its_messages() -> None:
     trace = trace_of(chain("autogen_agentchat", "RoundRobinGroupChat.run_stream", **run))
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
-
-
-def test_a_described_tool_that_ran_was_on_offer() -> None:
-    given = {"description": "Looks up the weather.", "parameters": dump(ARGUMENTS)}
-    own = {f"tool__{key}": value for key, value in {"name": "get_weather", **given}.items()}
-    tool = {NAME: "guide.get_weather", **of("TOOL", **own, input__value=dump(ARGUMENTS))}
-    (described,) = trace_of(tool, scope=SCOPE + "autogen_agentchat").tools_offered
-
-    assert (described.name, described.parameters) == ("get_weather", None)

@@ -4,20 +4,11 @@ from typing import Any
 
 from evaluators.model import Trace
 from tests.support.conventions import CHAT
-from tests.support.dialect_spans import NAME, SpanSpec, trace_of, under
+from tests.support.dialect_spans import NAME, trace_of, under
 from tests.support.table import for_each
 from tests.support.weather import (
-    ANSWER,
-    ARGUMENTS,
-    QUESTION,
-    RESULT,
-    SAID,
-    USER,
-    compact,
     one_call,
 )
-
-NAMES = compact(["get_weather"])
 
 
 def model(given: int, came: int) -> dict[str, Any]:
@@ -28,35 +19,6 @@ def model(given: int, came: int) -> dict[str, Any]:
 def called(name: str = "tool_call get_weather", result: str = '"rain"') -> dict[str, Any]:
     own = under("spring.ai.", kind="tool_call", tool__definition__name="get_weather")
     return {NAME: name, **own, "spring.ai.tool.call.result": result}
-
-
-def test_spring_ai() -> None:
-    client = under("spring.ai.chat.client.", **{"conversation.id": "s-1", "tool.names": NAMES})
-    framework = {"gen_ai.operation.name": "framework"}
-    counts = {"gen_ai.usage.input_tokens": "5"}
-    ran = {**called(result=compact(RESULT)), "spring.ai.tool.call.arguments": compact(ARGUMENTS)}
-    words = [
-        ("gen_ai.content.prompt", {"gen_ai.prompt": ["Be kind.", QUESTION]}),
-        ("gen_ai.content.completion", {"gen_ai.completion": [ANSWER]}),
-    ]
-    chat = {**CHAT, **counts, "spring.ai.model.request.tool.names": NAMES}
-    trace = trace_of(
-        {
-            NAME: "spring_ai chat_client",
-            "spring.ai.kind": "chat_client",
-            "gen_ai.system": "spring_ai",
-            **framework,
-            **client,
-        },
-        SpanSpec(attributes=chat, events=words, end=90),
-        SpanSpec(parent=2, name=ran.pop(NAME), attributes={**framework, **ran}),
-    )
-
-    assert (trace.input, trace.output, trace.session_id) == (QUESTION, ANSWER, "s-1")
-    assert (trace.tokens.input, len(trace.model_calls)) == (5, 1)
-    assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
-    call = one_call(trace)
-    assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
 
 
 def in_loop(*steps: dict[str, Any]) -> Trace:
@@ -102,10 +64,3 @@ def test_a_result_that_is_no_json_is_the_message_of_what_was_raised(
     result: str, failed: bool
 ) -> None:
     assert (one_call(in_loop(called(result=result))).error is not None) is failed
-
-
-def test_a_filter_of_the_users_own_writes_the_conventions_words() -> None:
-    words = under("gen_ai.", input__messages=compact([USER]), output__messages=compact([SAID]))
-    trace = trace_of({"spring.ai.kind": "chat_client", **words})
-
-    assert (trace.input, trace.output) == (QUESTION, ANSWER)

@@ -1,24 +1,18 @@
 """OpenLLMetry's entities, and the frameworks under them."""
 
-import json
 from typing import Any
 
 from evaluators.model import JSON, Trace
 from tests.support.conventions import CHAT, ROOT, asks, says
 from tests.support.dialect_spans import NAME, SpanSpec, trace_of
-from tests.support.openai_messages import CALL
 from tests.support.table import for_each
 from tests.support.weather import (
-    ANSWER,
     ARGUMENTS,
     QUESTION,
     RESULT,
-    SAID,
-    USER,
     dump,
     one_call,
 )
-from tests.support.whole_traces import HISTORY, PROMPT, SCHEMA, assert_whole_turn, flattened, usages
 
 DECORATOR = "traceloop.tracer"
 
@@ -33,12 +27,6 @@ def entity(kind: str, name: str, given: Any = None, came: Any = None) -> dict[st
 
 def offered(trace: Trace) -> list[str]:
     return [tool.name for tool in trace.tools_offered]
-
-
-def test_tools_of_a_responses_call_which_states_no_request_type() -> None:
-    model = {**CHAT, "gen_ai.system": "openai", "llm.request.functions.0.name": "f"}
-
-    assert offered(trace_of({}, model)) == ["f"]
 
 
 @for_each(
@@ -152,28 +140,6 @@ def test_a_task_that_no_model_asked_for_is_no_tool() -> None:
     assert trace_of(ROOT, done, scope=DECORATOR).tool_calls == ()
 
 
-def test_a_result_under_the_other_of_a_calls_two_ids() -> None:
-    names = {"1": "f", "2": "g"}
-    history: list[Any] = [
-        USER,
-        {
-            "role": "assistant",
-            "tool_calls": [{"id": f"fc_{n}", "name": name} for n, name in names.items()],
-        },
-        {"role": "tool", "content": "one", "tool_call_id": "call_1"},
-        {"role": "tool", "content": "two", "tool_call_id": "call_2"},
-    ]
-    parts = [json.loads(asks(f"fc_{n}", name=name))[0]["parts"][0] for n, name in names.items()]
-    both = dump([{"role": "assistant", "parts": parts}])
-    trace = trace_of(
-        ROOT,
-        {**CHAT, "gen_ai.output.messages": both},
-        {**CHAT, "gen_ai.input.messages": dump(history), "gen_ai.output.messages": says()},
-    )
-
-    assert [(call.name, call.result) for call in trace.tool_calls] == [("f", "one"), ("g", "two")]
-
-
 @for_each("failed", [False, True])
 def test_a_traceloop_mcp_call_is_its_arguments_and_its_text(failed: bool) -> None:
     output = {"result": RESULT, **({"is_error": True} if failed else {})}
@@ -223,51 +189,6 @@ def test_a_crews_question_is_its_kickoffs_input_or_a_task_of_two_places_as_it_st
     )
 
     assert trace.input == question
-
-
-def test_a_whole_trace_of_traceloop_flat() -> None:
-    def model(counts: dict[str, int], sent: list[Any], said: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "llm.request.type": "chat",
-            "gen_ai.request.model": "gpt-4o-mini",
-            "llm.request.functions.0.name": "get_weather",
-            "llm.request.functions.0.parameters": dump(SCHEMA),
-            **counts,
-            **flattened("gen_ai.prompt", sent),
-            **flattened("gen_ai.completion", [said]),
-        }
-
-    one, two = usages("gen_ai.usage.", "prompt_tokens", "completion_tokens")
-    assert_whole_turn(
-        scope="opentelemetry.instrumentation.crewai",
-        root=entity("workflow", "helper"),
-        first=model(one, PROMPT, {"role": "assistant", "content": '""', "tool_calls": [CALL]}),
-        tool=entity("tool", "get_weather", {"args": [], "kwargs": ARGUMENTS}, RESULT),
-        last=model(two, HISTORY, SAID),
-    )
-
-
-def test_llamaindex_without_spans_of_its_model_has_question_and_answer_in_its_events() -> None:
-    def message(role: str, text: str) -> dict[str, Any]:
-        blocks = [{"block_type": "text", "text": text}]
-        return {"role": role, "additional_kwargs": {}, "blocks": blocks}
-
-    begun: dict[str, Any] = {"input": [message("user", QUESTION)], "current_agent_name": "clerk"}
-    ended: dict[str, Any] = {"result": {"response": message("assistant", ANSWER), "tool_calls": []}}
-    output = {"tool_name": "get_weather", "tool_output": RESULT}
-    called = {"tool.name": "get_weather", "tool.arguments": dump(ARGUMENTS)}
-    step = "BaseWorkflowAgent"
-    trace = trace_of(
-        entity("workflow", "FunctionAgent", came=ended),
-        entity("task", step, came=begun),
-        entity("task", step, came=begun),
-        {**entity("task", step, came=output), **called},
-        entity("task", step, came=ended),
-        scope="opentelemetry.instrumentation.llamaindex",
-    )
-
-    assert (trace.input, trace.output, trace.agent) == (QUESTION, ANSWER, "clerk")
-    assert one_call(trace).arguments == ARGUMENTS
 
 
 def test_the_agent_of_a_decorated_workflow_is_the_graph_inside() -> None:

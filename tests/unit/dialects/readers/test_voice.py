@@ -5,30 +5,14 @@ from typing import Any
 from evaluators.model import Trace
 from tests.support.conventions import AGENT, CHAT, says
 from tests.support.dialect_spans import NAME, SpanSpec, trace_of, under
-from tests.support.openai_messages import ASKED, TOLD, assert_whole
 from tests.support.table import for_each
-from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, USER, dump, one_call
+from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
 
 TOOLS = dump([{"type": "function", "function": {"name": "get_weather", "parameters": {}}}])
 
 
 def llm(messages: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     return {NAME: "llm", **CHAT, "input": dump(messages), "tools": TOOLS, **more}
-
-
-def test_pipecat_has_calls_in_the_messages_of_the_next_call() -> None:
-    sent = [{"role": "system", "content": "Be kind."}, USER]
-    trace = trace_of(
-        {NAME: "conversation", "conversation.id": "s-1", "conversation.type": "voice"},
-        llm(sent),
-        llm([*sent, ASKED, TOLD], output=ANSWER),
-        scope="pipecat.turn",
-    )
-
-    assert_whole(trace)
-    assert (trace.session_id, trace.dialects) == ("s-1", ("pipecat",))
-    assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
-    assert one_call(trace).id == "c1"
 
 
 def test_pipecat_has_spans_for_the_tools_of_a_model_that_speaks() -> None:
@@ -40,23 +24,6 @@ def test_pipecat_has_spans_for_the_tools_of_a_model_that_speaks() -> None:
 
     assert (call.name, call.id, call.arguments) == ("get_weather", "c1", ARGUMENTS)
     assert call.error == RESULT
-
-
-@for_each("pii", ["", "pii."])
-@for_each("failed", [False, True])
-def test_livekit_names_tools_by_keys_of_its_own(pii: str, failed: bool) -> None:
-    tool = under("lk.function_tool.", id="c1", name="get_weather", is_error=failed)
-    sides = under(f"lk.{pii}function_tool.", arguments=dump(ARGUMENTS), output=RESULT)
-    trace = trace_of(
-        {NAME: "agent_turn", **under(f"lk.{pii}", user_input=QUESTION, response__text=ANSWER)},
-        {NAME: "function_tool", **tool, **sides},
-        scope="livekit-agents",
-    )
-
-    assert (trace.input, trace.output) == (QUESTION, ANSWER)
-    call = one_call(trace)
-    assert (call.id, call.name, call.arguments) == ("c1", "get_weather", ARGUMENTS)
-    assert (call.result, call.error is not None) == (RESULT, failed)
 
 
 def within(number: int, parent: int, given: dict[str, Any], end: int = 0) -> SpanSpec:
