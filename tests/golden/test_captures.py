@@ -13,8 +13,13 @@ from tests.support.capture_score import Claim, assert_most_hold, score
 
 OURS = Path(__file__).parents[1] / "data" / "captures"
 FOLDER = Path(os.environ.get("SPANWISE_CAPTURES") or OURS)
-LACKING = ("oai_agents_oi_chat",)
-"""Of our recordings, the stacks that lack something: all others are read without an exception."""
+LACKING = {
+    ("claude_agent_oi", "models"),
+    ("genkit", "user_id"),
+    ("logfire_agents", "tools_offered"),
+    ("oai_agents_oi_chat", "tools_offered"),
+}
+"""Of our recordings, what is not read although the bytes hold it: all else is, without an exception."""
 STACKS = sorted({path.parent.name for path in FOLDER.glob("*/*.expect.yaml")})
 MORE = FOLDER.with_name("captures_more")
 """One recording of each framework that has a page of its own in docs/frameworks and is in no other folder."""
@@ -28,9 +33,11 @@ def claims() -> list[Claim]:
 
 @pytest.mark.parametrize("stack", [*STACKS, *MORE_STACKS])
 def test_a_stack_is_read_right(stack: str) -> None:
-    share = 1 if FOLDER == OURS and stack not in LACKING else 0.95
-
-    assert_most_hold([each for each in claims() if each.stack == stack], share)
+    mine = [each for each in claims() if each.stack == stack]
+    if FOLDER != OURS:
+        assert_most_hold(mine, 0.95)
+    else:
+        assert_most_hold([each for each in mine if (stack, each.field) not in LACKING], 1)
 
 
 def test_all_stacks_together_are_read_right() -> None:

@@ -20,6 +20,8 @@ from tests.support import made_spans
 from tests.support.recordings import requests, traces
 
 Shown = dict[str, Any]
+_ROLES = {"agent", "assistant"}
+"""As names of agents they say nothing: the words are in many other places."""
 
 
 class Claim(NamedTuple):
@@ -83,7 +85,17 @@ def _turn(
     offered = [name for name in turn["tools_offered"] if name.encode() in raw]
     if turn["tool_definitions_exported"] and offered:
         got = {name for t in found for name in t["tools_offered"]}
-        yield claim("tools_offered", set(offered) <= got, got)
+        yield claim("tools_offered", set(offered) == got, got)
+    agents = {name for name in turn.get("agents", ()) if name.encode() in raw} - _ROLES
+    if agents:
+        got = {name for t in found for name in t["agents"]}
+        yield claim("agents", agents <= got, got)
+    if (model := turn.get("model")) and model.encode() in raw:
+        got = [name for t in found for name in t["models"]]
+        named = (model, turn["model_requested"])
+        yield claim("models", any(name.endswith(named) for name in got), got)
+    if (user := expected.get("user_id")) and user.encode() in raw:
+        yield claim("user_id", user in [t["user_id"] for t in found], user)
     yield from (claim(*each) for each in _calls(turn, found, raw, scenario))
 
 
