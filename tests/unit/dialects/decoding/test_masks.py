@@ -1,11 +1,15 @@
 """A mask in place of content is no content; a text that speaks of one is."""
 
+from typing import Any
+
 from evaluators.dialects.content.tools import read_definitions
 from evaluators.dialects.decoding.values import is_hidden
 from evaluators.model import JSON
-from tests.support.conventions import AGENT, asked, call, model, ran, said
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.conventions import AGENT, CHAT, asked, call, model, ran, said
+from tests.support.dialect_spans import SpanSpec, trace_of, under
+from tests.support.openinference import flat, of
 from tests.support.table import for_each
+from tests.support.weather import one_call
 
 MASKS = [
     *("***", "*" * 32, "__REDACTED__", "redacted-by-litellm", "HIDDEN:non-empty", "[REDACTED]"),
@@ -35,6 +39,41 @@ def test_a_masked_agent_has_gaps_and_no_words(mask: str) -> None:
 
     assert (trace.input, trace.output) == (None, None)
     assert "no_content" in trace.gaps
+
+
+KOOG = dict.fromkeys(("input.messages", "output.messages", "tool.definitions"), "HIDDEN:non-empty")
+OPENINFERENCE = {f"{side}.value": "__REDACTED__" for side in ("input", "output")}
+BY_LITELLM = "redacted-by-litellm"
+LITELLM = {
+    "messages": [{"role": "user", "content": BY_LITELLM}],
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": BY_LITELLM}}],
+}
+HIDDEN: dict[str, dict[str, Any]] = {
+    "ai.koog": {**CHAT, "koog.event.id": "e", **under("gen_ai.", **KOOG)},
+    "openinference.instrumentation.langchain": of("LLM")
+    | flat("input", {"role": "user", "content": "__REDACTED__"})
+    | OPENINFERENCE,
+    "litellm": {
+        "gen_ai.request.model": "gpt-4o",
+        **under("gen_ai.prompt.0.", role="user", content=BY_LITELLM),
+        **under("llm.openai.", **{key: repr(value) for key, value in LITELLM.items()}),
+    },
+}
+
+
+@for_each("scope", HIDDEN)
+def test_what_a_library_hides_is_no_content(scope: str) -> None:
+    trace = trace_of(HIDDEN[scope], scope=scope)
+
+    assert (trace.input, trace.output, trace.tools_offered) == (None, None, ())
+    assert "no_content" in trace.gaps
+
+
+def test_arguments_and_results_that_are_hidden_are_none() -> None:
+    hidden = ran(1, 0, "f", arguments="HIDDEN:empty", result="HIDDEN:empty")
+
+    found = one_call(trace_of(hidden))
+    assert (found.arguments, found.result, found.error) == (None, None, None)
 
 
 def test_a_schema_whose_names_are_masked_asks_for_nothing() -> None:

@@ -115,6 +115,12 @@ def test_a_call_that_failed_has_its_error(words: dict[str, str], error: str) -> 
     assert (call.error, call.rejected) == (error, None)
 
 
+def test_the_execution_inside_a_tool_says_that_it_failed() -> None:
+    failed = changed(SPANS[3], success=False, error="timed out")
+
+    assert one_call(trace_of(*SPANS[:3], failed)).error == "timed out"
+
+
 def test_a_tool_of_a_server_has_the_name_by_which_the_model_called_it() -> None:
     parameters = json.dumps({"mcp_server_name": "weather", "mcp_tool_name": "forecast"})
     used = changed(RESULT, tool_name="mcp_tool", tool_parameters=parameters)
