@@ -20,6 +20,7 @@ from collector.base.errors import LogFull, LogUnavailable
 from collector.base.http_server import BearerTokens
 from collector.base.telemetry import Telemetry
 from collector.otlp.json import to_protobuf
+from collector.otlp.scan import scan
 from collector.otlp.split import split_by_trace
 from collector.receiver.answers import Code
 from collector.receiver.families import ReceiverFamilies
@@ -35,6 +36,7 @@ from tests.support.received_log import ReceivedLog, spans_of
 from tests.support.receiving import intake
 
 MAX_SPAN = 400
+LARGE = 1 << 20
 texts = st.text(alphabet='ab "\\\0\nü€😀', max_size=20)
 # The machine may be busy: how long an example takes says nothing here.
 steady = settings(
@@ -313,6 +315,44 @@ def test_every_span_is_counted_once_under_random_faults(
     ]
     assert sum(found) == sent
     assert found[0] == accepted == len(log.spans())
+
+
+@steady
+@given(grouped(valid=False), st.sampled_from([1, 300, 1000, LARGE]))
+def test_a_joined_record_is_the_pieces_one_after_the_other(
+    sent: ExportTraceServiceRequest, joined: int
+) -> None:
+    whole = sent.SerializeToString()
+    pieces = split_by_trace(whole, max_item=LARGE).pieces
+
+    split = split_by_trace(whole, max_item=LARGE, joined=joined)
+
+    assert b"".join(each.value for each in split.pieces) == b"".join(each.value for each in pieces)
+    found = [
+        record.value[slice(*stands)]
+        for record in split.pieces
+        for stands in scan(record.value).ranges.values()
+        if stands is not None
+    ]
+    assert found == [each.value for each in pieces]
+    assert all(len(r.value) <= joined or len(scan(r.value).traces) == 1 for r in split.pieces)
+
+
+@steady
+@given(grouped(valid=False), st.sampled_from([300, LARGE]), st.sampled_from([MAX_SPAN, LARGE]))
+def test_joining_counts_what_splitting_counts(
+    sent: ExportTraceServiceRequest, joined: int, max_item: int
+) -> None:
+    whole = sent.SerializeToString()
+
+    split = split_by_trace(whole, max_item=max_item, joined=joined)
+
+    counted = split_by_trace(whole, max_item=max_item)
+    assert (split.accepted, split.invalid, split.too_large) == (
+        counted.accepted,
+        counted.invalid,
+        counted.too_large,
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -170,6 +170,8 @@ def test_a_crash_at_any_write_changes_no_signal(
     assert final(stormy) == final(calm)
     if atomic:
         assert len(signals(stormy)) == len(signals(calm))
+    texts = {(each.header.id, each.json) for each in published_in(stormy.history(SIGNALS))}
+    assert len({id_ for id_, _ in texts}) == len(texts), "an id has one text, verdicts included"
 
 
 @settings(max_examples=examples(120), deadline=None)
@@ -198,22 +200,6 @@ def test_every_due_judged_evaluator_ends_in_exactly_one_final_outcome(
     sessions = [each for each in signals(log) if each.scope == "session" and each.final]
     reliable = {each.session_id for each in sessions if each.evaluator == "agent_reliability"}
     assert {each.session_id for each in sessions if each.evaluator == "tone"} == reliable
-
-
-@settings(max_examples=examples(120), deadline=None)
-@given(
-    arrived=conversations(),
-    fuses=st.lists(st.integers(0, 60), max_size=4),
-    atomic=st.booleans(),
-)
-def test_an_id_stands_for_one_text(
-    arrived: list[Arrival], fuses: list[int], *, atomic: bool
-) -> None:
-    """A verdict publishes no second text under the id of a signal that it does not change."""
-    log = asyncio.run(_lived(arrived, fuses, atomic=atomic))
-
-    texts = {(each.header.id, each.json) for each in published_in(log.history(SIGNALS))}
-    assert len({id_ for id_, _ in texts}) == len(texts)
 
 
 @settings(max_examples=examples(40), deadline=None)
