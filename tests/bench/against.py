@@ -18,9 +18,8 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 from tests.bench.load import SESSION_MARK, TRACE_MARK, Request
 from tests.bench.load import requests as made_requests
-from tests.bench.measure import CACHE, Run, prepared, run_service
+from tests.bench.measure import CACHE, Run, at_most, heading, prepared, run_service
 from tests.bench.rest import Rest, at_rest
-from tests.bench.table import at_most, heading
 from tests.support.recordings import recordings, requests
 from tests.support.service import ROOT
 
@@ -55,16 +54,10 @@ class Tree:
     path: Path
     module: str
 
-    def run(self, label: str, file: Path, settings: tuple[str, ...]) -> Run:
+    def run(self, file: Path, settings: tuple[str, ...]) -> Run:
         """The load through a service of this tree."""
         return run_service(
-            label,
-            file,
-            *settings,
-            passes=PASSES,
-            module=self.module,
-            cwd=self.path,
-            tree=self.path,
+            file, *settings, passes=PASSES, module=self.module, cwd=self.path, tree=self.path
         )
 
     def rest(self) -> Rest:
@@ -141,7 +134,7 @@ def _under_load(trees: Mapping[str, Tree], rounds: int, stages: Iterable[str]) -
         for number in range(rounds):
             order = [*trees] if number % 2 else [*trees][::-1]
             for name in order:
-                run = trees[name].run(stage, file, STAGES[stage])
+                run = trees[name].run(file, STAGES[stage])
                 micros[name].append(run.per_million)
         mine, base = (median(each) for each in micros.values())
         at_most(f"{stage}: {mine:.0f} us a span, {base:.0f} there", mine / base, MARK)

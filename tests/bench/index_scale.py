@@ -25,7 +25,7 @@ from collector.records.codec import encode
 from collector.records.signal_batch import batch_records, made
 from collector.records.traces import TraceRecord
 from evaluators.model import Tokens, Trace
-from tests.bench.table import at_most, heading
+from tests.bench.measure import at_most, heading
 from tests.bench.test_index_cost import SESSION, TRACE, WORDS
 from tests.support import api_records as make
 from tests.support.api_stand import Stand

@@ -21,11 +21,11 @@ from tests.bench.measure import (
     CACHE,
     MEMORY_SHARE,
     TRACES,
-    cpu_seconds,
     load_file,
     run_transport,
     send,
     spans_in,
+    tree_seconds,
 )
 from tests.support.service import Service
 
@@ -50,10 +50,10 @@ def receive(folder: Path, log: Sequence[str], file: Path, passes: int) -> float:
     """Fill the log; the receiver's CPU seconds per million spans."""
     with Service(folder, "roles=[receive]", *COMMON, *log, measured=True) as it:
         send(it.grpc, file, "--requests", "20", base=9000)
-        before = cpu_seconds(it.pid)
+        before = tree_seconds(it.pid)
         sent = send(it.grpc, file, passes=passes)
         time.sleep(0.5)
-        return (cpu_seconds(it.pid) - before) / sent["spans"] * 1e6
+        return (tree_seconds(it.pid) - before) / sent["spans"] * 1e6
 
 
 def work(
@@ -85,7 +85,7 @@ def work(
             time.sleep(0.05)
         seen.append((time.monotonic(), count))
         share = (seen[-1][1] - seen[0][1]) / traces
-        cpu = sum(cpu_seconds(each.pid) for each in services)
+        cpu = sum(tree_seconds(each.pid) for each in services)
         return spans * share / (seen[-1][0] - seen[0][0]), cpu / spans / 0.9 * 1e6
 
 

@@ -1,4 +1,7 @@
-"""One measured run: a server started, loaded, drained and ended; CPU seconds of its process tree per million spans."""
+"""One measured run: a server started, loaded, drained and ended; CPU seconds of its process tree per million spans.
+
+And the table that shows such figures.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ import contextlib
 import json
 import os
 import pickle
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.bench.load import Request, requests
+from tests.support.processes import cpu_seconds, ran
 from tests.support.service import ROOT, Service, children
 
-TICK = os.sysconf("SC_CLK_TCK")
 CACHE = ROOT / ".cache" / "bench"
 TRACES = 300
 MEMORY_SHARE = "log.disk.max_size=12GiB"
@@ -45,14 +46,10 @@ class Usage(NamedTuple):
 class Run:
     """What one run used, start-up apart."""
 
-    label: str
     spans: int
     wire: int
     """Bytes of the requests that were acknowledged, before compression."""
     used: Usage
-    p50_ms: float
-    p99_ms: float
-    refused: int
 
     @property
     def per_million(self) -> float:
@@ -97,52 +94,23 @@ def spans_in(file: Path) -> int:
     return sum(each.spans for each in made)
 
 
-def cpu_seconds(pid: int) -> float:
+def tree_seconds(pid: int) -> float:
     """User and system time of a process, those it has reaped, and its living children."""
-    own = sum(_times(pid)) / TICK
-    return own + sum(cpu_seconds(child) for child in children(pid))
+    own = cpu_seconds(pid, reaped=True)
+    return own + sum(tree_seconds(child) for child in children(pid))
 
 
 def usage(pid: int) -> Usage:
     """What a process and those that it started have used so far."""
-    user, system, *_ = _times(pid)
-    return Usage(cpu_seconds(pid), (user + system) / TICK, written_bytes(pid))
-
-
-def written_bytes(pid: int) -> int:
-    """Bytes that a process caused to be written to the disk, at the time when it dirtied their pages."""
-    for line in Path(f"/proc/{pid}/io").read_text().splitlines():
-        if line.startswith("write_bytes:"):
-            return int(line.split()[1])
-    raise AssertionError("no write_bytes")
-
-
-def _times(pid: int) -> list[int]:
-    """User and system ticks of a process, then of the children that it has reaped."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return [int(each) for each in fields[11:15]]
-
-
-def anonymous_bytes(pid: int) -> int:
-    """RssAnon of one process."""
-    return status(pid, "RssAnon") * 1024
-
-
-def status(pid: int, name: str) -> int:
-    """A number that the system keeps of a process, as `/proc/PID/status` names it; memory in KiB."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1])
-    raise AssertionError(f"no {name}")
+    counted = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+    return Usage(tree_seconds(pid), cpu_seconds(pid), int(counted["write_bytes"]))
 
 
 def send(target: str, file: Path, *options: str, passes: int = 1, base: int = 1) -> dict[str, Any]:
     """Run the client."""
     command = [sys.executable, "-m", "tests.bench.client", target, str(file)]
     command += ["--passes", str(passes), "--base", str(base), *options]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
-    )
+    done = ran(*command, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -150,17 +118,13 @@ def send(target: str, file: Path, *options: str, passes: int = 1, base: int = 1)
 @contextlib.contextmanager
 def transport() -> Generator[tuple[int, str]]:
     """The transport-only server: its pid and address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "tests.bench.transport", str(port)]
-    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
-    try:
-        _wait_for_port(port)
-        yield process.pid, f"127.0.0.1:{port}"
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait(10)
+    command = [sys.executable, "-m", "tests.bench.transport"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.pid, f"127.0.0.1:{int(process.stdout.readline())}"
+        finally:
+            process.kill()
 
 
 def run_transport(file: Path, *options: str, passes: int = 1) -> Run:
@@ -169,16 +133,11 @@ def run_transport(file: Path, *options: str, passes: int = 1) -> Run:
         send(target, file, "--requests", "20", base=9000)
         before = usage(pid)
         sent = send(target, file, *options, passes=passes)
-        return _run("transport", sent, usage(pid).since(before))
+        return Run(spans=sent["spans"], wire=sent["bytes"], used=usage(pid).since(before))
 
 
 def run_service(
-    label: str,
-    file: Path,
-    *settings: str,
-    options: tuple[str, ...] = (),
-    passes: int = 1,
-    **how: Any,
+    file: Path, *settings: str, passes: int, options: tuple[str, ...] = (), **how: Any
 ) -> Run:
     """Spanwise with these settings: from the first request until nothing is left to do. `how`: see `Service`."""
     with served(MEMORY_SHARE, "windows.trace.root_grace=1s", *settings, **how) as it:
@@ -187,7 +146,7 @@ def run_service(
         before = usage(it.pid)
         sent = send(it.grpc, file, *options, passes=passes)
         settled(it)
-        return _run(label, sent, usage(it.pid).since(before))
+        return Run(spans=sent["spans"], wire=sent["bytes"], used=usage(it.pid).since(before))
 
 
 @contextlib.contextmanager
@@ -201,32 +160,36 @@ def served(*settings: str, **how: Any) -> Generator[Service]:
         yield it
 
 
-def _run(label: str, sent: dict[str, Any], used: Usage) -> Run:
-    return Run(
-        label=label,
-        spans=sent["spans"],
-        wire=sent["bytes"],
-        used=used,
-        p50_ms=sent["p50_ms"],
-        p99_ms=sent["p99_ms"],
-        refused=sent["refused"],
-    )
-
-
 def settled(service: Service) -> None:
     """No trace open that will close by its root, nothing undelivered, and the CPU quiet for a second."""
     deadline = time.monotonic() + 120
     quiet = 0
     while quiet < 2 and time.monotonic() < deadline:
-        before = cpu_seconds(service.pid)
+        before = tree_seconds(service.pid)
         time.sleep(0.6)
-        quiet = quiet + 1 if cpu_seconds(service.pid) - before < 0.06 else 0
+        quiet = quiet + 1 if tree_seconds(service.pid) - before < 0.06 else 0
 
 
-def _wait_for_port(port: int) -> None:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
-            return
-        time.sleep(0.05)
-    raise AssertionError("the transport server did not start")
+# --- the table that `make bench` prints: what was measured, its mark, whether it held, and the machine's load ---------
+
+_WIDE = 52
+
+
+def heading(title: str) -> None:
+    """A group of rows."""
+    print(f"\n{title:<{_WIDE}} {'measured':>18}  {'mark':>9}  {'':>6}  load", flush=True)
+
+
+def row(what: str, measured: str, mark: str = "", *, held: bool | None = None) -> None:
+    """One line; `held` None: there is no mark."""
+    verdict = "" if held is None else "held" if held else "MISSED"
+    load = os.getloadavg()[0]
+    print(f"{what:<{_WIDE}} {measured:>18}  {mark:>9}  {verdict:<6}  {load:4.1f}", flush=True)
+
+
+def at_most(what: str, value: float, mark: float | None, unit: str = "") -> None:
+    """A figure that should not be above its mark; without a mark it is printed for itself."""
+    if mark is None:
+        row(what, f"{value:.2f}{unit}")
+    else:
+        row(what, f"{value:.2f}{unit}", f"<= {mark:g}{unit}", held=value <= mark)

@@ -119,9 +119,7 @@ def interleaved(stages: tuple[Stage, ...], rounds: int) -> Iterator[Measured]:
             if load not in transports:
                 passes = load.passes * TRANSPORT_PASSES
                 transports[load] = run_transport(load.file, *load.options, passes=passes)
-            run = run_service(
-                stage.label, load.file, *stage.settings, options=load.options, passes=load.passes
-            )
+            run = run_service(load.file, *stage.settings, options=load.options, passes=load.passes)
             transport = transports[load].per_million
             measured[stage.label].ratios.append(run.per_million / transport)
             measured[stage.label].mains.append(run.main_per_million / transport)

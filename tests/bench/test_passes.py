@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.bench.memory import heavy_imports
 from tests.bench.passes import MOST_PASSES, passes
+from tests.bench.rest import heavy_imports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 

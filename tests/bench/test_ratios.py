@@ -10,29 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.measure import run_service
-from tests.bench.memory import rest_megabytes
 from tests.bench.ratios import DURABLE, EVERYTHING, OTHER_LOADS, Stage, interleaved
+from tests.bench.rest import main_megabytes
 from tests.bench.turns import measured
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(400)]
-
-
 ROUNDS = 6
-
-
-def holds(stage: Stage) -> bool:
-    """Whether one of at most six rounds is within the limits: what others do on the machine only adds."""
-    for _ in range(ROUNDS):
-        (found,) = interleaved((stage,), rounds=1)
-        (written,) = found.writes
-        print(f"{stage.label}: {found.ratio:.2f} transports, {written:.2f} bytes written a byte")
-        assert written >= 1, "the checkout stands on no disk: nothing is counted"
-        if found.ratio <= HELD[stage.label] and written <= WRITTEN.get(stage.label, written):
-            return True
-    return False
-
-
 HELD = {
     "durable, batch 64": 4.9,
     "durable, batch 512": 5.2,
@@ -41,46 +24,33 @@ HELD = {
     "everything, no embedder": 34.0,
     "everything": 40.0,
 }
-"""CPU of all processes / the transport's."""
+"""CPU of all processes / the transport's. Reached, in this order: 3.3, 3.9, 2.0, 1.5, 25 and 30 beside other work, 20
+with wordllama in a quiet minute. The marks are 3.0, 4.0, 1.5, 1.5, 12 and 20. Not reached: durable batches of 64 and
+of 1, since requests are bounded before they are parsed, slots are taken before messages are read, and records have a
+CRC (2.8, 3.1, 1.7 before, on that machine); everything, to which `runaway` and the comparison with an agent's own past
+added a tenth.
+"""
 WRITTEN = {"everything": 4.0, "everything, batch 1": 12.0}
 """Bytes given to the disk / bytes that came. Marks: 3 at batch 64, 10 at batch 1.
 
 Reached: 2.4 and 5.9; 2.7 and 8.1 beside a dozen busy processes, as less goes into one transaction then.
 """
+STAGES = [
+    each for each in (*DURABLE, *EVERYTHING, *OTHER_LOADS) if {each.label} & {*HELD, *WRITTEN}
+]
 
 
-@pytest.mark.parametrize("stage", DURABLE, ids=lambda each: each.label)
-def test_durable_ingest(stage: Stage) -> None:
-    """Marks: 3.0 at batch 64, 4.0 at 512, 1.5 at 1 and with gzip.
-
-    Reached: 3.3, 3.9, 2.0, 1.5: not those of batches of 64 and of 1, since requests are bounded before they are
-    parsed, slots are taken before messages are read, and records have a CRC (2.8, 3.1, 1.7 before, on that machine).
-    """
-    assert holds(stage)
-
-
-@pytest.mark.parametrize("stage", EVERYTHING, ids=lambda each: each.label)
-def test_everything_on(stage: Stage) -> None:
-    """Marks: 12 without an embedder, 20 with wordllama.
-
-    Not reached: 25 and 30 beside other work, 20 with wordllama in a quiet minute. `runaway` and the comparison with an
-    agent's own past added a tenth.
-    """
-    assert holds(stage)
-
-
-def test_small_requests_are_written_few_times() -> None:
-    """Bytes given to the disk / bytes that came, at batch 1. One of at most three runs has to be within the limit."""
-    (stage,) = [each for each in OTHER_LOADS if each.label in WRITTEN]
-    load = stage.load
-    written: list[float] = []
-    while len(written) < 3 and not [each for each in written if each <= WRITTEN[stage.label]]:
-        run = run_service(stage.label, load.file, *stage.settings, passes=load.passes)
-        written.append(run.written_per_wire)
-    print(f"{stage.label}: bytes written / received: {written}")
-
-    assert min(written) >= 1, "the checkout stands on no disk: nothing is counted"
-    assert min(written) <= WRITTEN[stage.label]
+@pytest.mark.parametrize("stage", STAGES, ids=lambda each: each.label)
+def test_a_stage_is_within_its_limits(stage: Stage) -> None:
+    """In one of at most six rounds: what others do on the machine only adds."""
+    for _ in range(ROUNDS):
+        (found,) = interleaved((stage,), rounds=1)
+        print(f"{stage.label}: {found.ratio:.2f} transports, {found.written:.2f} written a byte")
+        assert found.written >= 1, "the checkout stands on no disk: nothing is counted"
+        cpu, written = (limits.get(stage.label, float("inf")) for limits in (HELD, WRITTEN))
+        if found.ratio <= cpu and found.written <= written:
+            return
+    pytest.fail(f"{stage.label} is above its limits")
 
 
 def test_acknowledgements_do_not_wait_for_evaluation(tmp_path: Path) -> None:
@@ -101,4 +71,4 @@ def test_acknowledgements_do_not_wait_for_evaluation(tmp_path: Path) -> None:
 
 
 def test_the_main_process_is_small_at_rest() -> None:
-    assert rest_megabytes() <= 64
+    assert main_megabytes() <= 64

@@ -1,7 +1,6 @@
 """What an attack costs the real process, and how others fare meanwhile: CPU seconds, bytes and waits."""
 
 import gzip
-import os
 import threading
 import time
 import urllib.error
@@ -12,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.asking import asked
+from tests.support.processes import cpu_seconds, status
 from tests.support.service import Service
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 PROTOBUF = {"content-type": "application/x-protobuf"}
 PATIENCE = 60.0
 """Seconds after which a bystander gives up: far above every bound that a test sets."""
@@ -107,32 +106,19 @@ def _again_and_again(
         toll.longest = max(toll.longest, time.monotonic() - began)
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of one process so far."""
-    values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(values[11]) + int(values[12])) / _TICKS
-
-
 def resident(pid: int) -> int:
     """Bytes resident now."""
-    return _status(pid, "VmRSS")
+    return status(pid, "VmRSS") << 10
 
 
 def peak(pid: int) -> int:
     """The most bytes resident since `_forget_peak`."""
-    return _status(pid, "VmHWM")
+    return status(pid, "VmHWM") << 10
 
 
 def unreclaimable(pid: int) -> int:
     """Bytes resident now that stand in no file: the system cannot take them back."""
-    return _status(pid, "RssAnon")
-
-
-def _status(pid: int, name: str) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1]) << 10
-    raise LookupError(name)
+    return status(pid, "RssAnon") << 10
 
 
 def _forget_peak(pid: int) -> None:

@@ -1,10 +1,12 @@
-"""A program as a process of its own, run to its end."""
+"""A program as a process of its own, run to its end; and what the system says of a process."""
 
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def ran(
@@ -25,3 +27,17 @@ def ran(
         timeout=timeout,
         check=False,
     )
+
+
+def cpu_seconds(pid: int, *, reaped: bool = False) -> float:
+    """User and system time of a process so far; `reaped`: and of the children that it has waited for."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11 : 15 if reaped else 13])) / _TICKS
+
+
+def status(pid: int, name: str) -> int:
+    """A number of `/proc/PID/status`; memory in KiB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1])
+    raise LookupError(name)

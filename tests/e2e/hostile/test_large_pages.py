@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.agents import request
 from tests.support.asking import span, trace_id
-from tests.support.hostile import bystanders, cpu_seconds, post
+from tests.support.hostile import bystanders, post
+from tests.support.processes import cpu_seconds
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
