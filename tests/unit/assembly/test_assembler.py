@@ -56,16 +56,6 @@ async def test_it_is_at_rest_while_no_trace_is_open_or_waits_for_its_commit() ->
     assert site.log.committed("assembly", SPANS, 0).offset == 1
 
 
-async def test_stopping_closes_nothing() -> None:
-    site = Site()
-    site.send(100, root())
-
-    await site.once(103)
-
-    assert site.traces() == []
-    assert site.log.committed("assembly", SPANS, 0).offset in {None, 0}
-
-
 async def test_the_idle_tick_spares_a_reader_that_is_not_at_the_end() -> None:
     site = Site()
     site.send(100, root())
@@ -190,24 +180,6 @@ async def test_a_late_span_of_a_trace_in_flight_makes_a_revision() -> None:
 
     records = [each for each in site.traces() if each.trace.trace_id == trace_id(1).hex()]
     assert [(each.revision, each.trace.spans) for each in records] == [(0, 1), (1, 2)]
-
-
-async def test_several_traces_in_one_record_each_close() -> None:
-    site = Site()
-    site.send(100, root(trace=1), child(2, trace=2), root(trace=3))
-    await site.once(106)
-
-    assert len(site.traces()) == 2
-    assert site.log.committed("assembly", SPANS, 0).offset == 0
-    assert site.log.released == set()
-
-    await site.once(400)
-
-    assert {record.trace.trace_id for record in site.traces()} == {
-        trace_id(number).hex() for number in (1, 2, 3)
-    }
-    assert site.log.committed("assembly", SPANS, 0).offset == 1
-    assert site.log.released == {Position(SPANS, 0, 0)}
 
 
 async def test_poison_is_named_counted_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:

@@ -213,15 +213,6 @@ async def test_what_is_too_large_goes_as_halves_and_only_what_is_still_too_large
     assert it.count("retried") == 0
 
 
-async def test_spans_that_the_backend_rejected_are_counted() -> None:
-    it = Stand(FakeTransport(answers=[(2, "too old")]))
-
-    await it.deliver(body(span(1, 1), span(1, 2), span(1, 3)))
-
-    assert it.count("partial") == 1
-    assert (it.count("sent", "spans"), it.count("lost", "spans")) == (1, 2)
-
-
 async def test_a_stop_ends_the_tries() -> None:
     it = Stand(FakeTransport(answers=[Retryable("no")] * 10))
     it.stopping.set()

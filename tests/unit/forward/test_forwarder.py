@@ -67,17 +67,6 @@ async def test_a_log_that_no_one_has_forwarded_from_is_not_sent_from_its_beginni
     assert forwarded_spans(it.spans) == [400]
 
 
-async def test_what_comes_while_no_one_forwards_is_sent_afterwards() -> None:
-    it = Stand()
-    async with it.running():
-        pass
-    await it.write(body(span(1, 1)))
-    async with it.running():
-        await it.until(1)
-
-    assert forwarded_spans(it.spans) == [1]
-
-
 async def test_an_outage_delays_the_commit_and_loses_nothing() -> None:
     it = Stand([Retryable("away")] * 1_000_000)
     async with it.running():

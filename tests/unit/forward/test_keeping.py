@@ -214,15 +214,6 @@ def test_what_a_limit_keeps_still_says_how_many_there_were() -> None:
     assert estimate == pytest.approx(5_000, rel=0.35)
 
 
-def test_a_minute_later_there_is_room_again() -> None:
-    it = keeping(per_minute=10)
-    first = decided(it, *(closed(n, failed=True) for n in range(100)), at=1200.0)
-    second = decided(it, *(closed(n, failed=True) for n in range(100, 200)), at=1260.0)
-
-    assert Counter(each.is_kept for each in first)[True] <= 10
-    assert 5 <= Counter(each.is_kept for each in second)[True] <= 10
-
-
 def test_a_restart_at_any_moment_decides_the_same() -> None:
     """The state is written with the decisions; what is not decided is read again."""
     settings = Keep(share=0.3, per_minute=40, new_versions=3, wait=WAIT)

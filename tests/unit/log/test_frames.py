@@ -13,8 +13,6 @@ import pytest
 
 from collector.base.errors import Undecodable
 from collector.log.disk.frames import (
-    count_of,
-    footprint,
     piece_key,
     pieces,
     read_range,
@@ -53,23 +51,6 @@ def cursor_over(folder: Path, content: Mapping[bytes, bytes]) -> Generator[lmdb.
 def read(folder: Path, content: Mapping[bytes, bytes]) -> tuple[Record, bool]:
     with cursor_over(folder, content) as cursor:
         return read_record(cursor, "spans", 0)
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("headers", [(), HEADERS, (("large", b"y" * 9000),)])
-@pytest.mark.parametrize("count", [1, 5])
-def test_a_record_is_read_as_it_was_written(
-    tmp_path: Path, size: int, headers: Headers, count: int
-) -> None:
-    value = random.Random(size).randbytes(size)
-    content = stored(7, value, headers=headers, count=count) | stored(8, b"next")
-
-    record, follows = read(tmp_path, content)
-
-    assert (record.position.offset, record.key, record.value) == (7, b"key", value)
-    assert (record.time, record.headers, record.count, follows) == (TIME, headers, count, True)
-    assert count_of(content[piece_key(7)]) == count
-    assert sum(map(len, stored(7, value).values())) <= footprint(size + 3, page=PAGE)
 
 
 @pytest.mark.parametrize("size", [0, 100, 9000])

@@ -69,20 +69,6 @@ def test_a_commit_that_repeats_or_goes_back_changes_nothing_that_would_be_writte
     assert commits.of("scoring", TRACES, 0).offset == 4
 
 
-@pytest.mark.parametrize("topic", [SPANS, TRACES])
-def test_what_is_not_read_and_waited_for_is_never_dropped(topic: str) -> None:
-    log = Full(spans=7) if topic == SPANS else Full(traces=7)
-
-    for each in (SPANS, TRACES, CLOSINGS):
-        with pytest.raises(LogFull):
-            log.admit(each)
-    log.trim()
-    log.free()
-
-    assert log.held(topic) == [*range(7)]
-    assert log.dropped == []
-
-
 def test_spans_that_are_still_needed_are_never_dropped() -> None:
     """Of those that the commit has not passed, only what was released goes."""
     log = Full(spans=7)
@@ -104,25 +90,6 @@ def test_a_write_takes_the_room_of_unneeded_spans_and_no_more() -> None:
         log.admit(SPANS)
 
     assert log.held(SPANS) == [1, 2, 4, 5, 6]
-
-
-def test_traces_that_only_others_have_not_read_go() -> None:
-    log = Full(traces=7)
-    log.commit("scoring", TRACES, 3)
-
-    log.free()
-
-    assert log.held(TRACES) == [3, 4, 5, 6]
-
-
-def test_traces_that_scoring_has_not_read_stay_when_the_share_is_exceeded() -> None:
-    """The share may shrink (a map that was full): trimming drops what may go, and stops there."""
-    log = Full(traces=9)
-    log.commit("scoring", TRACES, 1)
-
-    log.trim()
-
-    assert log.held(TRACES) == [*range(1, 9)]
 
 
 def test_a_trace_that_scoring_waits_for_does_not_hold_unneeded_spans() -> None:

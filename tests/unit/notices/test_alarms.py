@@ -157,19 +157,6 @@ def test_what_began_and_ended_while_a_target_was_away_is_superseded() -> None:
     assert chat.alarms.counts["chat", "superseded"] == 1
 
 
-def test_an_end_that_was_not_sent_to_a_target_is_dropped_when_the_alert_goes_on() -> None:
-    chat = stand()
-
-    chat.look(0, BROKEN)
-    chat.sent_to("chat")
-    chat.look(15)
-    chat.look(30, BROKEN)
-
-    assert chat.sent_to("chat") == []
-    chat.look(45)
-    assert chat.sent_to("chat") == [ENDS]
-
-
 def test_a_target_is_sent_what_it_asked_for() -> None:
     both = Looked(Alarms({"oncall": pages_only, "chat": lambda _: True}))
 
@@ -181,21 +168,6 @@ def test_a_target_is_sent_what_it_asked_for() -> None:
     assert both.sent_to("oncall") == [ENDS]
     both.sent_to("chat")
     assert set(both.alarms.pending().values()) == {None}
-
-
-def test_a_restart_tells_nothing_twice_and_forgets_no_end() -> None:
-    before = stand("chat", "oncall")
-    before.look(0, BROKEN)
-    before.sent_to("chat")
-
-    after = restarted(before, "chat", "oncall")
-    after.look(100, BROKEN)
-
-    assert after.sent_to("chat") == []
-    assert after.sent_to("oncall") == [FIRES]
-    after.look(115)
-    assert after.sent_to("chat") == [ENDS]
-    assert after.sent_to("oncall") == [ENDS]
 
 
 def test_what_is_not_read_back_yet_is_no_end() -> None:
@@ -210,15 +182,6 @@ def test_what_is_not_read_back_yet_is_no_end() -> None:
     assert after.sent_to("chat") == []
     after.look(100 + GAP)
     assert after.sent_to("chat") == [ENDS]
-
-
-def test_an_end_that_waits_is_sent_after_a_restart() -> None:
-    before = stand()
-    before.look(0, BROKEN)
-    before.sent_to("chat")
-    before.look(15)
-
-    assert restarted(before, "chat").sent_to("chat") == [ENDS]
 
 
 def test_a_target_that_is_gone_keeps_nothing() -> None:
@@ -255,13 +218,3 @@ def test_at_most_256_notices_wait() -> None:
 
     assert len(chat.alarms.due("chat")) == MOST_WAITING
     assert chat.alarms.counts["chat", "dropped"] == 300 - MOST_WAITING
-
-
-def test_texts_are_those_of_the_newest_look() -> None:
-    chat = stand()
-    chat.look(0, BROKEN)
-
-    (alarm,) = chat.alarms.due("chat")
-
-    assert alarm.summary == "clerk (shop): find_order fails"
-    assert alarm.page == f"/?service={PLACE['service']}&agent={PLACE['agent']}"

@@ -93,12 +93,6 @@ def test_a_request_that_is_none_is_left_to_who_parses_it() -> None:
     assert Stand(lag=0).takes(b"\x0a\xff")
 
 
-def test_without_a_limit_nothing_is_refused() -> None:
-    overload = Overload(clock=lambda: 0.0, limit=None, behind=lambda: 1e9)
-
-    overload.before_splitting(COMPRESSED)
-
-
 def test_the_delay_grows_with_the_lag() -> None:
     assert Behind(1e6, LIMIT).delay > Behind(LIMIT, LIMIT).delay > Behind(LIMIT / 2, LIMIT).delay
 

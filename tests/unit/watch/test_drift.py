@@ -86,42 +86,6 @@ def test_a_session_enters_once_it_has_settled_with_a_score(name: str) -> None:
     assert [(at, stand.entered(at)) for at, _ in entered] == entered
 
 
-def test_a_session_enters_once() -> None:
-    stand = Stand()
-    stand.say(OPEN, 0)
-    assert stand.entered(SETTLE + 1) == 1
-
-    stand.say(session(revision=2, final=True), 2 * SETTLE)  # it closes
-    stand.say(session(revision=3, agent="writer"), 3 * SETTLE)  # it is opened again
-
-    assert stand.entered(9 * SETTLE) == 1
-
-
-def test_what_comes_after_a_session_has_settled_changes_nothing_though_it_has_not_entered() -> None:
-    """Another partition lags: log time has not passed the moment yet."""
-    stand = Stand()
-    stand.say(session(score=0.8, revision=1), 0)
-    stand.say(session(score=0.1, revision=2, agent="writer"), SETTLE)
-
-    assert stand.entered(9 * SETTLE) == 1
-    (watch,) = stand.drops
-    assert watch.labels.agent == "planner"
-
-
-def test_a_session_counts_for_the_agent_of_its_latest_score() -> None:
-    stand = Stand()
-    stand.say(session("other", agent="writer", revision=1), 0)
-    stand.say(session(revision=2), 0)
-    stand.say(session(revision=3, agent="writer"), 10)
-    stand.say(session(revision=2), 20)  # a repeat
-
-    assert stand.entered(9 * SETTLE) == 2
-    assert {each.labels.agent: each.settling.entered.count for each in stand.drops} == {
-        "planner": 0,
-        "writer": 2,
-    }
-
-
 FED = [
     *(
         ("session", name, "formula")

@@ -8,7 +8,6 @@ from collector.records.signal import rfc3339
 from collector.records.standing import Standing
 from tests.support.publisher import SHORT, Publisher, closed_trace
 from tests.support.signals import BASE
-from tests.support.state_tables import state_key
 from tests.unit.watch.test_drift import SETTLE, Stand, session
 
 
@@ -138,22 +137,3 @@ async def test_the_past_of_an_agent_that_lost_its_slot_is_forgotten() -> None:
     assert publisher.value("detector_scores_dropped_total", reason="forgotten") == len(GOOD)
     stored = [each.key for each in publisher.log.stored("windows") if b"\0drift\0" in each.key]
     assert stored == []
-
-
-async def test_records_that_cannot_be_read_are_passed_over() -> None:
-    publisher = Publisher(drops=SHORT)
-    await regress(publisher, *GOOD)
-    state = state_key("drift", ("support-bot", "planner", "agent_reliability", "session"))
-    assert state in [each.key for each in publisher.log.stored("windows")]
-    publisher.log.append("windows", b"\xc1", key=state)
-    publisher.log.append("windows", b"\xc1", key=b"\0drift\0of a newer version")
-
-    restarted = publisher.successor()
-    await regress(restarted, *GOOD)
-
-    assert restarted.value("poison_records_total", topic="windows") == 2
-    assert restarted.value("drift_history_samples") == len(GOOD)
-    again = restarted.successor()
-    await again.step()
-    assert again.value("drift_history_samples") == len(GOOD)
-    assert again.value("poison_records_total", topic="windows") == 1

@@ -1,136 +1,265 @@
-"""What the judge says of a drop, and from how many sessions."""
+"""What the judge says of a drop and from how many sessions, how many it is asked about, and where it cannot answer."""
+
+from collections.abc import Callable, Iterable
 
 import pytest
 
-from collector.records.windows import WindowEntry
-from collector.watch.second_opinions import DAY
-from collector.watch.windows.window import Window
-from tests.support.opinions import AGENT, BAD, GOOD, SETTLE, Story, dropped
+from collector.config.tree import JudgeMore
+from collector.watch.second_opinions import AGAIN, MOST, SecondOpinions
+from tests.support.opinions import AGENT, BAD, GOOD, SETTLE, START, Story, dropped, made
+from tests.support.state_tables import give_back
+from tests.support.table import for_each
+
+Step = Callable[[Story], None]
 
 
-def test_a_loss_is_confirmed_at_the_first_look_that_shows_it_and_the_rest_is_not_asked() -> None:
+def judged(scores: Iterable[float], *, agrees: bool | None = None, reason: str = "") -> Step:
+    """Of these sessions; `agrees` (False: in every second one it does not) when it is asked again; or it has failed."""
+
+    def step(story: Story) -> None:
+        for score in scores:
+            again = 1.4 - score if agrees is False and story.sessions % 2 else score
+            story.judged(
+                [score],
+                again=None if agrees is None else again,
+                failed=bool(reason),
+                reason=None if reason == "failed" else reason or None,
+            )
+
+    return step
+
+
+def near(progress: float) -> Step:
+    """The alarm is so near from now on."""
+
+    def step(story: Story) -> None:
+        story.progress = progress
+
+    return step
+
+
+def look(story: Story) -> None:
+    story.look(after=SETTLE)
+
+
+def drop(story: Story) -> None:
+    story.now += 1.0
+    story.drop()
+
+
+def drop_since_40_sessions(story: Story) -> None:
+    story.drop()
+    story.dropped = START + 400
+
+
+def end(story: Story) -> None:
+    story.dropped, story.progress = None, 0.0
+
+
+DROPPED = [judged(GOOD), drop]
+NEAR = [judged(GOOD), near(0.6)]
+NO_LOSS_BEFORE = [judged(GOOD * 5), near(0.6), judged(GOOD[:11]), *[judged(GOOD), look] * 2]
+UNSTABLE = judged(BAD[:20], agrees=False)
+STORIES: dict[str, tuple[list[Step], str | None, list[int]]] = {
+    "20 sessions before the first look": (
+        [*DROPPED, judged(BAD[:20])],
+        "the judge is asked: 20 of 40 sessions judged, no verdict yet",
+        [40],
+    ),
+    "a loss at the first look that shows it; the rest is not asked for": (
+        [*DROPPED, judged(BAD[:20]), look],
+        "the judge agrees: task_completion 0.88 -> 0.59 over 20 sessions",
+        [40, 0],
+    ),
+    "no loss once one of a tenth is ruled out; asked for until then": (
+        [judged(GOOD * 5), drop, *[judged(GOOD), look] * 4],
+        "the judge sees no loss over 80 sessions",
+        [40, 40],
+    ),
+    "sessions of before the question may be those that raised the drop": (
+        [judged(GOOD), judged(BAD), drop_since_40_sessions, look],
+        "the judge is asked: 0 of 40 sessions judged, no verdict yet",
+        [40],
+    ),
+    "near for ten scores": ([*NEAR, judged(GOOD[:10])], None, []),
+    "near for eleven, and not near any more": (
+        [*NEAR, judged(GOOD[:11]), near(0.4), look],
+        None,
+        [40, 0],
+    ),
+    "no loss before the drop": (
+        NO_LOSS_BEFORE,
+        "the judge sees no loss over 80 sessions",
+        [40, 40],
+    ),
+    "no loss that was seen before does not hush the drop": (
+        [*NO_LOSS_BEFORE, drop],
+        "the judge is asked: 0 of 40 sessions judged, no verdict yet",
+        [40, 40],
+    ),
+    "it did not agree with itself before the drop": (
+        [judged(GOOD), UNSTABLE, *DROPPED, look],
+        "the judge has no opinion: it does not agree with itself",
+        [],
+    ),
+    "it does not agree with itself after the drop": (
+        [*DROPPED, UNSTABLE, look],
+        "the judge has no opinion: it does not agree with itself",
+        [40, 0],
+    ),
+    "it agrees with itself": (
+        [*DROPPED, judged(BAD[:20], agrees=True), look],
+        "the judge agrees: task_completion 0.88 -> 0.59 over 20 sessions",
+        [40, 0],
+    ),
+    "too few judged sessions before": (
+        [judged(GOOD[:7]), drop],
+        "the judge has no opinion: it had judged 7 sessions before, 20 are needed",
+        [],
+    ),
+    "a judge that is set up while a drop stands": (
+        [drop, judged(BAD)],
+        "the judge has no opinion: it had judged 0 sessions before, 20 are needed",
+        [],
+    ),
+    "its say on the next drop": (
+        [drop, judged(BAD), end, judged(GOOD), drop],
+        "the judge is asked: 0 of 40 sessions judged, no verdict yet",
+        [40],
+    ),
+    "a judge that is away is asked once more for each session": (
+        [*DROPPED, judged([0.0] * 12, reason="failed"), lambda story: story.look(after=AGAIN)],
+        "the judge is asked: 0 of 40 sessions judged, no verdict yet; 12 have no answer",
+        [40, 28],
+    ),
+    **{
+        f"a budget that ends after {answered}": (
+            [*DROPPED, judged(BAD[:answered]), judged([0.0] * left, reason="budget"), look],
+            f"the judge is asked: {answered} of 80 sessions judged, no verdict yet; {left} have no"
+            f" answer, {left} for want of judge.budget",
+            [40, 40],
+        )
+        for answered, left in ((0, 40), (10, 30))
+    },
+}
+"""What happens, what is then said, and about how many sessions it was asked."""
+
+
+@for_each("name", STORIES)
+def test_what_the_judge_says_of_a_drop_and_is_asked(name: str) -> None:
+    steps, words, asked = STORIES[name]
+    story = Story()
+    for step in steps:
+        step(story)
+
+    assert (story.words if story.opinions.shown() else None) == words
+    assert story.asked == [(None, count) for count in asked]
+
+
+def test_a_day_asks_no_more_than_one_drop_may_cost() -> None:
+    story = Story()
+    story.judged(GOOD)
+    for _ in range(12):
+        story.drop()
+        story.judged([0.7] * 20, failed=True)
+        end(story)
+        story.look()
+
+    asked = [sessions for _, sessions in story.asked if sessions]
+    assert sum(asked) - 20 * story.asked.count((None, 0)) <= MOST
+
+
+def test_two_agents_that_drop_at_once_have_an_opinion_each() -> None:
+    opinions = made()
+    one, other = Story(opinions), Story(opinions, ("bot", "writer"))
+    for each in (one, other):
+        each.judged(GOOD)
+        each.drop()
+    one.judged(BAD)
+    other.judged([0.0] * 12, failed=True)
+    look(one)
+
+    assert one.words.startswith("the judge agrees")
+    assert other.words.startswith("the judge is asked: 0 of 40")
+
+
+def test_a_version_that_is_rolled_back_while_it_is_asked_about_asks_for_nothing_more() -> None:
+    story = Story(made(JudgeMore(new_version=40, drop=40)))
+    story.judged(GOOD)
+    story.version = "2"
+    story.judged(BAD[:10])
+    story.drop()
+    asked = len(story.asked)
+
+    story.version = "1"
+    end(story)
+    story.judged(GOOD)
+
+    assert story.asked[asked:] == [(None, 0)]
+    assert story.opinions.shown() == {}
+
+
+def test_the_first_sessions_of_a_version_are_asked_about_and_what_the_one_before_lacks() -> None:
+    story = Story(made(JudgeMore(new_version=40, drop=None)))
+    story.look()
+    story.judged(GOOD[:30])
+    assert story.asked == [("1", 40)]
+
+    story.opinions.look(AGENT, {"1", "2"}, [], story.now)
+
+    wanted = {each.version: each.sessions for each in story.opinions.requests}
+    assert wanted == {"1": 10, "2": 40}
+
+
+def test_a_request_is_spread_over_partitions() -> None:
+    story = Story(made(partitions=12))
+    story.judged(GOOD)
+    story.drop()
+
+    assert story.asked == [(None, 4)]
+
+
+def restarted(story: Story, after: SecondOpinions) -> SecondOpinions:
+    assert give_back(after.table, story.opinions.table.pending()) == []
+    story.opinions = after
+    return after
+
+
+def test_a_restart_goes_on_where_it_was() -> None:
     story = dropped()
     story.judged(BAD[:20])
-    assert story.asked == [(None, 40)]
-    assert story.words == "the judge is asked: 20 of 40 sessions judged, no verdict yet"
+    restarted(story, made())
 
-    story.look(after=SETTLE)
+    look(story)
 
     assert story.words == "the judge agrees: task_completion 0.88 -> 0.59 over 20 sessions"
     assert story.asked == [(None, 40), (None, 0)]
 
 
-def test_no_loss_is_said_once_one_of_a_tenth_is_ruled_out_and_asked_for_until_then() -> None:
-    story = dropped(GOOD * 5)
-    for _ in range(4):
-        story.judged(GOOD)
-        story.look(after=SETTLE)
-
-    assert story.words == "the judge sees no loss over 80 sessions"
-    assert story.asked == [(None, 40), (None, 40)]
-
-
-def test_sessions_of_before_the_question_do_not_answer_it() -> None:
-    """They may be those that raised the drop."""
-    story = Story()
+@pytest.mark.parametrize(
+    ("evaluator", "model", "kept"),
+    [("task_completion", "a", 39), ("task_completion", "b", 0), ("helpfulness", "a", 0)],
+)
+def test_another_judge_does_not_answer_for_the_one_before(
+    evaluator: str, model: str, kept: int
+) -> None:
+    settings = JudgeMore(new_version=None, drop=40)
+    story = Story(SecondOpinions(settings, "task_completion", model="a", settle=SETTLE))
     story.judged(GOOD)
-    began = story.now
-    story.judged(BAD)
     story.drop()
-    story.dropped = began
-    story.look(after=SETTLE)
+    again = restarted(story, SecondOpinions(settings, evaluator, model=model, settle=SETTLE))
 
-    assert story.words == "the judge is asked: 0 of 40 sessions judged, no verdict yet"
-
-
-def test_it_is_asked_before_the_drop_stands_once_ten_scores_were_near() -> None:
-    story = Story()
-    story.judged(GOOD)
-    story.progress = 0.6
-    story.judged(GOOD[:10])
-    assert story.asked == []
-    story.judged(GOOD[:1])
-    assert story.asked == [(None, 40)]
-
-    story.progress = 0.4
     story.look()
 
-    assert story.asked == [(None, 40), (None, 0)]
-    assert story.opinions.shown() == {}
+    assert again.shown()[AGENT].samples_before == kept
+    assert story.asked == [(None, 40)]
+    assert story.words.startswith("the judge is asked" if kept else "the judge has no opinion")
 
 
-def test_no_loss_that_was_seen_before_the_drop_stood_does_not_hush_the_drop() -> None:
-    story = Story()
-    story.judged(GOOD * 5)
-    story.progress = 0.6
-    story.judged(GOOD[:11])
-    for _ in range(2):
-        story.judged(GOOD)
-        story.look(after=SETTLE)
-    assert story.words == "the judge sees no loss over 80 sessions"
-
-    story.drop()
-
-    assert story.words.startswith("the judge is asked: 0 of")
-
-
-@pytest.mark.parametrize("asked_before", [True, False])
-def test_a_judge_that_does_not_agree_with_itself_has_no_opinion_and_is_asked_no_more(
-    asked_before: bool,
-) -> None:
-    """It passes every second session that it failed at first, and fails as many that it passed."""
-    story = Story()
-    story.judged(GOOD)
-    if not asked_before:
-        story.drop()
-    for score in BAD[:20]:
-        story.judged([score], again=1.4 - score if story.sessions % 2 else score)
-    if asked_before:
-        story.judged(GOOD)
-        story.drop()
-    story.look(after=SETTLE)
-
-    assert story.words == "the judge has no opinion: it does not agree with itself"
-    assert story.opinions.shown()[AGENT].verdict == "undecided"
-    assert story.asked == ([] if asked_before else [(None, 40), (None, 0)])
-
-
-def test_a_judge_that_agrees_with_itself_keeps_its_opinion() -> None:
+def test_a_judge_that_is_removed_says_nothing_and_asks_nothing() -> None:
     story = dropped()
-    for score in BAD[:20]:
-        story.judged([score], again=score)
-    story.look(after=SETTLE)
+    removed = restarted(story, SecondOpinions(None, None, settle=SETTLE))
 
-    assert story.words.startswith("the judge agrees")
+    removed.look_at(dict, lambda: {AGENT: frozenset({"1"})}, story.now + 1)
 
-
-def test_without_judged_sessions_of_before_it_is_not_asked_and_says_so() -> None:
-    story = Story()
-    story.judged(GOOD[:7])
-    story.now += 1.0
-    story.drop()
-
-    assert story.asked == []
-    assert story.words == (
-        "the judge has no opinion: it had judged 7 sessions before, 20 are needed"
-    )
-
-
-def test_a_mean_counts_sessions_of_sparse_times_as_often_as_they_stand_for() -> None:
-    """A tenth is judged while all is well, everything while three of four fail."""
-    window = Window(sessions=200, max_age=DAY)
-    for at in range(100):
-        weight, score = (10.0, 1.0) if at < 50 else (1.0, float(at % 4 == 0))
-        window.offer(entry(at, score, weight))
-
-    stats = window.stats(100.0)
-
-    assert stats is not None
-    assert stats.samples == 100
-    assert stats.bounds.mean == pytest.approx((500 + 12) / 550, abs=0.01)
-    assert window.mean(100.0) == stats.bounds.mean
-    assert stats.bounds.lower < stats.bounds.mean < stats.bounds.upper
-
-
-def entry(at: int, score: float, weight: float) -> WindowEntry:
-    return WindowEntry(f"s{at}", float(at), 0, True, f"{at:032x}", score, weight=weight)
+    assert (removed.shown(), removed.requests) == ({}, [])

@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 from collector.base.errors import ConfigError, LogUnavailable
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.log.port import TRACES, WINDOWS, New
-from collector.records.codec import encode
 from collector.records.traces import RunRecord
 from collector.watch.task_runs import Said, TaskRuns
 from tests.support.publisher import Publisher, closed_trace
-from tests.support.state_tables import give_back, state_key
+from tests.support.state_tables import give_back
 
 PASS_AT, PASS_POW, LEFT_OUT = "task_pass_at_k_ratio", "task_pass_pow_k_ratio", "tasks_left_out"
 
@@ -86,19 +84,6 @@ async def test_a_crash_between_the_tasks_and_the_commit_changes_nothing() -> Non
     assert value(after, PASS_POW, 1) == pytest.approx(3 / 4)
 
 
-async def test_what_a_log_did_not_take_is_written_with_the_next_batch() -> None:
-    publisher = Publisher()
-    await publisher.read_traces()
-    await publisher.log.write([New(topic=TRACES, key=b"bot\0s", value=encode(a_run("a", 1)))])
-    publisher.log.tears = True
-    with pytest.raises(LogUnavailable):
-        await publisher.read_traces()
-    publisher.log.tears = False
-    await publisher.read_traces()
-
-    assert value(await read_again(publisher), PASS_AT, 1) == 1.0
-
-
 async def test_a_run_without_a_verdict_is_counted_and_enters_no_gauge() -> None:
     publisher = Publisher()
 
@@ -138,15 +123,6 @@ async def test_an_agent_that_loses_its_slot_loses_its_tasks_and_the_new_ones_sur
     after = await read_again(publisher)
     assert gauges(after) == gauges(publisher)
     assert value(after, PASS_AT, 1, "new") == 1
-
-
-async def test_windows_hold_one_record_per_task() -> None:
-    publisher = Publisher()
-    await publisher.append(*(a_run("a", n) for n in range(30)), a_run("b", 1))
-
-    keys = [each.key async for each in publisher.log.replay(WINDOWS, 0)]
-
-    assert len(keys) == 2
 
 
 RUNS = st.lists(
@@ -206,15 +182,6 @@ def test_too_many_tasks_cost_the_agent_that_makes_them_up() -> None:
     }
     assert lost == [("bot", "noisy")] * 4
     assert sum(each.value is None for each in runs.table.pending()) == 4
-
-
-@pytest.mark.parametrize("value", [b"", b"\x80", b"\x90", b"nonsense"])
-def test_a_record_that_is_no_task_is_refused(value: bytes) -> None:
-    runs = TaskRuns(window=5)
-    record = New(topic=WINDOWS, key=state_key("task", ("bot", "planner", "a")), value=value)
-
-    assert len(give_back(runs.table, [record])) == 1
-    assert list(runs.passing()) == []
 
 
 @pytest.mark.parametrize(
