@@ -231,23 +231,6 @@ async def test_a_partition_that_was_somebody_elses_is_read_afresh() -> None:
     assert len(site.traces()) == 1
 
 
-async def test_nothing_is_left_when_everything_is_written() -> None:
-    site = Site()
-    for trace in range(1, 50):
-        site.send(100, root(trace=trace), child(2, trace=trace + 100))
-    async with site.running() as assembler:
-        site.clock.now = 500
-        await site.until(lambda: len(site.traces()) == 98)
-        await site.polled()
-
-    pipeline = assembler._pipeline
-    assert not pipeline._pending
-    assert not pipeline._to_write
-    assert (pipeline._in_flight, pipeline._bytes, pipeline._unwritten) == (0, 0, 0)
-    assert all(len(each) == 0 and each.is_idle for each in assembler._revoked.values())
-    assert len(site.log.released) == 49
-
-
 async def test_a_drain_that_cannot_write_says_so() -> None:
     site = Site()
     site.send(100, root())

@@ -58,16 +58,6 @@ async def test_an_open_trace_is_reported_as_it_stands_and_its_closing_comes_afte
     assert it.count("trace_glances_total", result="suspect") == 1
 
 
-async def test_a_healthy_trace_says_nothing() -> None:
-    it = site(workers=ReadingWorkers())
-    it.send(100, child(2))
-    async with it.running():
-        it.clock.now = 131
-        await it.until(lambda: it.count("trace_glances_total", result="nothing") == 1)
-
-    assert written(it) == []
-
-
 @pytest.mark.parametrize("meanwhile", ["it closes", "another process takes its partition"])
 async def test_a_glance_that_ends_too_late_says_nothing_and_delays_nothing(meanwhile: str) -> None:
     gate = asyncio.Event()
@@ -137,6 +127,7 @@ async def test_the_traces_with_the_most_new_spans_are_looked_at_first(
         await it.until(lambda: it.count("trace_glances_total", result="nothing") == 3)
 
     assert [each.trace_id for each in workers.glances] == [trace_id(n) for n in (8, 7, 6)]
+    assert written(it) == [], "they are healthy"
     assert it.count("trace_glances_total", result="busy") == 5
 
 

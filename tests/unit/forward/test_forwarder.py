@@ -1,4 +1,4 @@
-"""Forwarding reads the log: in order, from its commit; an outage of the backend loses nothing."""
+"""Forwarding reads the log in order, from its commit; an outage loses nothing, and what comes back is known again."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 
 from collector.base.errors import Retryable
 from collector.base.telemetry import Telemetry
-from collector.forward.forwarder import GROUP, Forwarder
+from collector.forward.forwarder import GROUP, KEPT, Forwarded, Forwarder
 from collector.log.disk.disk_log import DiskLog
 from collector.log.memory import MemoryLog
 from collector.log.port import SPANS, New, Position
@@ -214,3 +214,30 @@ async def test_records_without_a_time_are_never_the_same() -> None:
 
     assert len(it.records.records()) == 3
     assert it.count("returned") == 1
+
+
+def test_what_comes_back_is_known_while_the_log_is_read_late() -> None:
+    now = 1000.0
+    lately = Forwarded(lambda: now, room=1000)
+    for at in range(100):  # an hour's backlog is sent within 100 s, while some of it comes back
+        now = 1000.0 + at
+        assert not lately.again([at], written=at * 36.0 - 2600)
+
+    assert lately.again([99], written=1099.5) == {0}
+
+
+def test_after_a_while_the_same_item_is_news() -> None:
+    now = 0.0
+    lately = Forwarded(lambda: now)
+    for minute in range(3):
+        now = minute * 2 * KEPT
+        assert not lately.again([1], written=now)
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    lately = Forwarded(lambda: 0.0, room=10)
+
+    lately.again(range(1000), 0.0)
+
+    assert lately.again(range(980, 1000), 0.0) == set(range(20))
+    assert not lately.again(range(900), 0.0)

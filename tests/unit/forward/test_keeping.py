@@ -1,4 +1,4 @@
-"""One decision a trace, by the log alone: for a reason, by share, and never above the limit of a minute."""
+"""One decision a trace, by the log alone: for a reason, by share, within the limit of a minute; of recordings too."""
 
 import hashlib
 from collections import Counter
@@ -10,8 +10,11 @@ from msgspec.structs import replace
 
 from collector.config.forward import Keep
 from collector.forward.keeping import Keeping
+from collector.forward.recorded import Amount, KeptOfRecordings
+from collector.log.port import TRACES, Position, Record
 from collector.otlp.trace_state import NEVER, threshold_of
 from collector.records.keeping import ClosedTrace, Decision, KeepingState, agent_key
+from tests.support.api_records import trace, trace_value
 
 WAIT, LATE = 30.0, 600.0
 
@@ -171,19 +174,6 @@ def test_nothing_is_kept_for_a_reason_that_is_off() -> None:
     assert not decision.is_kept
 
 
-def test_a_flood_of_failures_keeps_the_limit_and_every_agent() -> None:
-    agents = [f"agent {number % 37}" for number in range(19_900)]
-    agents += [f"rare {number}" for number in range(100)]
-    flood = [closed(n, agent=agent, failed=True) for n, agent in enumerate(agents)]
-
-    found = decided(keeping(per_minute=600), *flood, at=1200.0)
-
-    kept = [each for each in found if each.is_kept]
-    assert 540 <= len(kept) <= 600 + 100, "of an agent the first passes, also above the limit"
-    assert {each.trace.agent for each in kept} == set(agents)
-    assert {each.reason for each in found if not each.is_kept} == {"per_minute"}
-
-
 def test_a_flood_that_lasts_uses_the_limit_each_minute_and_keeps_every_agent() -> None:
     """10,000 failing traces a minute of 37 agents, and two of each of fifty others."""
     it = keeping(per_minute=300)
@@ -210,6 +200,7 @@ def test_what_a_limit_keeps_still_says_how_many_there_were() -> None:
 
     kept = [each for each in found if each.is_kept]
     assert len(kept) <= 600
+    assert {each.reason for each in found if not each.is_kept} == {"per_minute"}
     estimate = sum(NEVER / (NEVER - each.threshold) for each in kept)
     assert estimate == pytest.approx(5_000, rel=0.35)
 
@@ -281,3 +272,29 @@ def test_what_somebody_spoke_of_is_kept_and_sent_after_all(*, of_session: bool) 
 
     assert [each.decision.reason for each in orders] == ["feedback"]
     assert [each.is_kept for each in due(it, 1130.0)] == [of_session]
+
+
+def record(number: int, session: str, **fields: Any) -> Record:
+    value = trace_value(trace(number, session_id=session, **fields))
+    return Record(position=Position(TRACES, 0, number), key=session.encode(), value=value, time=0.0)
+
+
+def signal(scope: str, *, success: bool, number: int | None = None) -> dict[str, Any]:
+    trace_id = None if number is None else f"{number:032x}"
+    return {"scope": scope, "trace_id": trace_id, "success": success}
+
+
+def test_every_trace_of_a_session_that_failed_is_kept_and_the_rest_by_share() -> None:
+    it = KeptOfRecordings(Keep(share=0.0, slow=None, new_versions=0))
+    it.add([signal("session", success=False)], [record(1, "a"), record(2, "a")])
+    it.add([signal("trace", success=False, number=3)], [record(3, "b"), record(4, "b")])
+    it.add([signal("session", success=True)], [record(5, "c"), record(6, "c", status="error")])
+
+    found = it.by_reason({f"{number:032x}": 100 * number for number in range(7)})
+
+    assert found == {
+        "failed": Amount(traces=4, spans=8, size=100 * (1 + 2 + 3 + 6)),
+        "dropped": Amount(traces=2, spans=4, size=100 * (4 + 5)),
+        "all": Amount(traces=6, spans=12, size=100 * 21),
+    }
+    assert [each.trace.failed for each in it.decisions()] == [True] * 3 + [False, False, True]

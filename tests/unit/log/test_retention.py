@@ -1,4 +1,4 @@
-"""What somebody still waits for is never dropped, however full the log is."""
+"""What somebody still waits for is never dropped, however full the log is; the quotas of its topics."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +12,18 @@ from collector.log.commits import Commits
 from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.embedded.retention import AppliedRetention, Quotas, Retention
 from collector.log.memory import MemoryRecords
-from collector.log.port import CLOSINGS, SPANS, TRACES, Commit, Position, Record
+from collector.log.port import (
+    CLOSINGS,
+    FEEDBACK,
+    MAX_RECORD,
+    SESSIONS,
+    SIGNALS,
+    SPANS,
+    TRACES,
+    Commit,
+    Position,
+    Record,
+)
 
 GROUPS = {SPANS: frozenset({"assembly"}), TRACES: frozenset({"scoring", "api"})}
 WAITS = {TRACES: frozenset({"scoring"})}
@@ -129,3 +140,22 @@ def test_what_is_needed_stays_whatever_is_asked(
 
     assert {*range(commits[0], 8)} - released <= {*log.held(SPANS)}
     assert {*range(commits[1], 8)} <= {*log.held(TRACES)}
+
+
+def test_the_quotas_are_the_whole_and_spans_closings_and_traces_share_one() -> None:
+    quotas = Quotas(1000)
+
+    assert [quotas.quota(t) for t in (SPANS, SIGNALS, FEEDBACK, SESSIONS)] == [750, 130, 20, 100]
+    assert quotas.pool(SPANS) == quotas.pool(TRACES) == quotas.pool(CLOSINGS)
+    assert set(quotas.pool(SPANS)) == {SPANS, CLOSINGS, TRACES}
+
+
+def test_closings_and_a_trace_fit_when_spans_do_not() -> None:
+    for size in (64 << 20, 1 << 30):
+        quotas = Quotas(size)
+        assert quotas.limit(SPANS) == int(0.8 * quotas.quota(SPANS))
+        assert quotas.limit(CLOSINGS) == quotas.quota(SPANS)
+        assert quotas.at_once(TRACES) == quotas.quota(TRACES) - quotas.limit(SPANS)
+        assert quotas.largest(TRACES) < quotas.at_once(TRACES)
+    assert Quotas(4 << 30).largest(TRACES) == MAX_RECORD
+    assert Quotas(16 << 20).largest(TRACES) < Quotas(16 << 20).limit(TRACES)

@@ -1,7 +1,9 @@
-"""The tail answers only for segments of which it was given every record."""
+"""The tail answers only for segments of which it was given every record, and no end lies beyond what is visible."""
 
 from collector.log.disk.tail import RECORD_COST, Tail
+from collector.log.embedded.polling import SharedLogTime
 from collector.log.port import SPANS, TRACES, Position, Record
+from tests.support.ticking import SetClock
 
 PARTITION = (TRACES, 0)
 
@@ -84,3 +86,16 @@ def test_released_and_dropped_records_are_not_given() -> None:
     tail = filled()
     tail.forget([Position(TRACES, 0, 1), Position(SPANS, 0, 2)])
     assert offsets(tail, 0, 5) == ([0, 2, 3, 4], True)
+
+
+def test_the_end_does_not_pass_a_transaction_that_is_not_visible_yet() -> None:
+    clock = SetClock(10.0)
+    time = SharedLogTime(clock)
+
+    in_flight = time.begin()
+    clock.now = 15.0
+    before = time.end()
+    time.finish()
+
+    assert before <= in_flight
+    assert time.end() == 15.0

@@ -1,10 +1,20 @@
-"""The budget of bytes in flight, and the share of one sender."""
+"""The budget of bytes in flight, the share of one sender, and what a sender that is refused is answered."""
 
 import pytest
 
+from collector.base.errors import LogFull, LogUnavailable
 from collector.base.telemetry import Telemetry
 from collector.receiver.admission import WAITING, Admission
-from collector.receiver.answers import NoRoom, OverShare
+from collector.receiver.answers import (
+    Code,
+    HungUp,
+    NoRoom,
+    OverShare,
+    SlowSender,
+    Stopping,
+    reason,
+    refused,
+)
 from collector.receiver.families import ReceiverFamilies
 from tests.support.counted import counted
 
@@ -134,3 +144,31 @@ def test_a_share_above_seven_eighths_holds_alone_too() -> None:
     with admission.ticket("a") as first, admission.ticket("a") as second:
         first.grow(400)
         second.grow(400)
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.5, 0.999999])
+def test_a_refusal_asks_for_one_to_four_seconds(jitter: float) -> None:
+    answer = refused("full", jitter=lambda: jitter)
+
+    assert answer.code is Code.UNAVAILABLE
+    assert answer.delay is not None
+    assert 1.0 <= answer.delay <= 4.0
+    assert answer.retry_after is not None
+    assert answer.delay <= answer.retry_after <= 4
+
+
+@pytest.mark.parametrize(
+    ("error", "named"),
+    [
+        (NoRoom(), "no_room"),
+        (OverShare(), "share"),
+        (SlowSender(), "slow"),
+        (HungUp(), "hung_up"),
+        (Stopping(), "stopping"),
+        (LogFull(), "log"),
+        (LogUnavailable(), "log"),
+        (ValueError(), "fault"),
+    ],
+)
+def test_every_refusal_has_a_reason(error: Exception, named: str) -> None:
+    assert reason(error) == named

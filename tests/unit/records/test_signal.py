@@ -1,19 +1,37 @@
+"""A signal and its headers as they are published, and records of topic `signals`: many signals in one, or one."""
+
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from collector.base.errors import Undecodable
+from collector.log.port import SIGNALS, New, Position, Record
 from collector.records.signal import (
     MAX_BYTES,
+    Coverage,
     Signal,
     decode_signal,
     encode_signal,
     redacted,
     rfc3339,
 )
-from collector.records.signal_batch import headers_of, made
+from collector.records.signal_batch import (
+    MAX_LINES,
+    NewSignal,
+    Published,
+    batch_records,
+    groups_in,
+    headers_of,
+    made,
+    signals_in,
+    single_record,
+)
 from evaluators.model import Failure
+from tests.support.signals import signal
 
 
 def make_signal(**changed: Any) -> Signal:
@@ -133,3 +151,135 @@ def test_headers_of_a_session_name_no_trace() -> None:
     assert headers["ce_subject"] == b"session/s-1"
     assert headers["spanwise_first"] == b"1"
     assert "traceparent" not in headers
+
+
+LAST = 41
+
+
+def read(new: New, last: int = LAST) -> list[Published]:
+    return list(signals_in(record(new, last)))
+
+
+def record(new: New, last: int = LAST) -> Record:
+    assert isinstance(new.value, bytes)
+    return Record(
+        position=Position(SIGNALS, 2, last),
+        key=new.key,
+        value=new.value,
+        time=7.5,
+        headers=new.headers,
+        count=new.count,
+    )
+
+
+def some() -> list[NewSignal]:
+    """Two of a trace, one of another, one of their session."""
+    trace, other = signal(), signal(trace="t-2", score=0.0, evaluator="runaway")
+    failed = replace(
+        trace,
+        evaluator="groundedness",
+        score=None,
+        outcome="failed",
+        error=Failure(type="TimeoutError", message="ünd\u2028 so"),
+    )
+    session = signal(trace=None, coverage=Coverage(expected=4, present=3), explanation="a\nb")
+    return [
+        made(trace, first=True, start=5),
+        made(failed, start=5),
+        made(other, start=6),
+        made(session),
+    ]
+
+
+def test_a_batch_is_read_as_its_signals_alone_are() -> None:
+    signals = some()
+    (batch,) = batch_records(signals)
+
+    together = read(batch)
+    alone = [read(single_record(each), LAST - 3 + n)[0] for n, each in enumerate(signals)]
+
+    assert batch.count == 4
+    assert batch.key == b"s-1"
+    assert together == alone
+    assert [each.position.offset for each in together] == [38, 39, 40, 41]
+    assert [each.header.first for each in together] == [True, False, False, False]
+    assert [each.subject.start for each in together] == [5, 5, 6, 0]
+    assert together[3].header.coverage == (4, 3)
+    assert together[1].header.error == "TimeoutError"
+
+
+def test_by_subject_a_record_holds_the_same_signals() -> None:
+    (batch,) = batch_records(some())
+
+    found = [
+        (group.subject, header, group.first + number)
+        for group in groups_in(record(batch))
+        for number, header in enumerate(group.headers)
+    ]
+
+    assert found == [(e.subject, e.header, e.position.offset) for e in read(batch)]
+    assert b"".join(each.lines for each in groups_in(record(batch))) == b"".join(
+        each.json + b"\n" for each in some()
+    )
+
+
+def test_by_subject_a_signal_alone_is_one_of_a_record() -> None:
+    (alone,) = some()[:1]
+
+    (group,) = groups_in(record(single_record(alone)))
+
+    assert (group.subject, group.headers, group.first) == (alone.subject, (alone.header,), LAST)
+    assert bytes(group.lines) == alone.json
+
+
+def test_very_large_signals_take_several_records() -> None:
+    large = made(signal(explanation="x" * 60_000))
+
+    records = list(batch_records([large] * 9))
+
+    assert sum(each.count for each in records) == 9
+    assert len(records) == 3
+    assert all(
+        isinstance(each.value, bytes) and len(each.value) < MAX_LINES + 9_000 for each in records
+    )
+    assert [each.json for new in records for each in read(new)] == [large.json] * 9
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"{", b"[]", b"\x93\xa5batch\x90\xc4\x03abc", b"{}", b"\xc1"]
+)
+def test_what_holds_no_signals_is_said_to(value: bytes) -> None:
+    with pytest.raises(Undecodable):
+        signals_in(record(New(topic=SIGNALS, key=b"", value=value)))
+
+
+def test_a_record_of_another_number_of_offsets_is_damaged() -> None:
+    (batch,) = batch_records(some())
+
+    with pytest.raises(Undecodable, match="3 signals"):
+        signals_in(record(replace(batch, count=3)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=30), st.integers(0, 400))
+def test_damage_raises_one_declared_error(junk: bytes, at: int) -> None:
+    (batch,) = batch_records(some())
+    assert isinstance(batch.value, bytes)
+    value = batch.value[:at] + junk + batch.value[at + len(junk) :]
+
+    try:
+        signals_in(record(replace(batch, value=value)))
+    except Undecodable:
+        return
+
+
+def test_fields_that_a_newer_version_added_are_ignored() -> None:
+    """At the end of the arrays, and in the JSON."""
+    (batch,) = batch_records(some()[:1])
+    assert isinstance(batch.value, bytes)
+    tag, [[subject, [header]]], lines = msgspec.msgpack.decode(batch.value)
+    newer = [tag, [[[*subject, "new"], [[*header, 1.5]], "new"]], lines, {"new": 1}]
+
+    value = msgspec.msgpack.encode(newer)
+
+    assert read(replace(batch, value=value)) == read(batch)

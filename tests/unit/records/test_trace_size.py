@@ -65,12 +65,6 @@ def test_steps_of_agents_are_cut_too() -> None:
     assert cut.truncated
 
 
-def test_a_trace_that_fits_stays_as_it_is() -> None:
-    small = trace(call("note", "x" * 60_000))
-
-    assert fit_record(small, [bytes(2 * MB)]) is small
-
-
 def test_raw_spans_that_leave_no_room_are_left_out() -> None:
     pieces = [bytes(10 * MB), bytes(9 * MB)]
 

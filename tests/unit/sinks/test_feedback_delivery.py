@@ -96,18 +96,6 @@ async def test_what_was_said_goes_on_in_order_with_its_headers() -> None:
     assert counted(telemetry, "retried") == 8
 
 
-async def test_a_restart_hands_on_what_was_not_delivered() -> None:
-    log, sink = FaultyLog(), ListSink()
-    said(log, "a")
-    await delivered(log, sink, 1)
-    said(log, "b")
-
-    again = ListSink()
-    await delivered(log, again, 2)
-
-    assert [json.loads(each.json)["name"] for each in again.got] == ["b"]
-
-
 async def test_lines_of_feedback_stand_among_those_of_signals(tmp_path: Path) -> None:
     path = tmp_path / "signals.jsonl"
     sink = JsonlSink(path, max_size=1 << 20, keep=1)

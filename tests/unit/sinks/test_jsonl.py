@@ -14,7 +14,7 @@ import pytest
 
 from collector.base.errors import ConfigError, Retryable
 from collector.config.load import load
-from collector.sinks.jsonl import JsonlSink, repair
+from collector.sinks.jsonl import JsonlSink
 from tests.support.sink_contract import published
 
 
@@ -67,36 +67,25 @@ async def test_it_rotates_before_the_limit_and_keeps_so_many(
     assert found == [[published(number).json for number in each] for each in files]
 
 
-@pytest.mark.parametrize("cut", range(0, 40, 7))
-async def test_a_torn_last_line_is_cut_off_at_the_start(tmp_path: Path, cut: int) -> None:
+@pytest.mark.parametrize(
+    ("torn", "whole"),
+    [
+        *((b"{}\n" + published(1).json[:cut], [b"{}"]) for cut in range(0, 40, 7)),
+        (b'{"id": 1}', [b'{"id": 1}']),  # it only lacks its break
+        (b'{}\n{"x": "' + b"y" * (3 << 20), [b"{}"]),  # longer than a step
+        (b'{"id"', []),
+    ],
+)
+async def test_a_torn_last_line_is_cut_off_at_the_start(
+    tmp_path: Path, torn: bytes, whole: list[bytes]
+) -> None:
     """kill -9 in the middle of a write, at any byte."""
     path = tmp_path / "signals.jsonl"
-    path.write_bytes(published(0).json + b"\n" + published(1).json[:cut])
+    path.write_bytes(torn)
 
     await write(path, [1])
 
-    assert lines(path) == [published(0).json, published(1).json]
-
-
-@pytest.mark.parametrize(
-    ("torn", "repaired"),
-    [
-        (b'{"id": 1}', b'{"id": 1}\n'),  # it only lacks its break
-        (b'{}\n{"x": "' + b"y" * (3 << 20), b"{}\n"),  # longer than a step
-        (b'{"id"', b""),
-        (None, None),
-    ],
-)
-def test_a_file_ends_with_a_whole_line(
-    tmp_path: Path, torn: bytes | None, repaired: bytes | None
-) -> None:
-    path = tmp_path / "signals.jsonl"
-    if torn is not None:
-        path.write_bytes(torn)
-
-    repair(path)
-
-    assert (path.read_bytes() if path.exists() else None) == repaired
+    assert lines(path) == [*whole, published(1).json]
 
 
 def replace_folder(path: Path) -> None:

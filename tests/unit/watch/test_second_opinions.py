@@ -60,6 +60,7 @@ DROPPED = [judged(GOOD), drop]
 NEAR = [judged(GOOD), near(0.6)]
 NO_LOSS_BEFORE = [judged(GOOD * 5), near(0.6), judged(GOOD[:11]), *[judged(GOOD), look] * 2]
 UNSTABLE = judged(BAD[:20], agrees=False)
+NO_ANSWER = "{0} have no answer, {0} for want of judge.budget"
 STORIES: dict[str, tuple[list[Step], str | None, list[int]]] = {
     "20 sessions before the first look": (
         [*DROPPED, judged(BAD[:20])],
@@ -95,7 +96,7 @@ STORIES: dict[str, tuple[list[Step], str | None, list[int]]] = {
     "no loss that was seen before does not hush the drop": (
         [*NO_LOSS_BEFORE, drop],
         "the judge is asked: 0 of 40 sessions judged, no verdict yet",
-        [40, 40],
+        [40, 40, 40],
     ),
     "it did not agree with itself before the drop": (
         [judged(GOOD), UNSTABLE, *DROPPED, look],
@@ -135,8 +136,7 @@ STORIES: dict[str, tuple[list[Step], str | None, list[int]]] = {
     **{
         f"a budget that ends after {answered}": (
             [*DROPPED, judged(BAD[:answered]), judged([0.0] * left, reason="budget"), look],
-            f"the judge is asked: {answered} of 80 sessions judged, no verdict yet; {left} have no"
-            f" answer, {left} for want of judge.budget",
+            f"the judge is asked: {answered} of 80 sessions judged, no verdict yet; {NO_ANSWER.format(left)}",
             [40, 40],
         )
         for answered, left in ((0, 40), (10, 30))
