@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from collector.base.slots import FEW, HALF_LIFE, WAITING, Slots
-from collector.base.telemetry import LONGEST_LABEL, MAX_SERVICES, OTHER, Telemetry
+from collector.base.telemetry import LONGEST_LABEL, OTHER, Telemetry
 from collector.log.port import WINDOWS, New
 from tests.support.publisher import Publisher, closed_trace
 from tests.support.signals import BASE, signal
@@ -158,35 +158,6 @@ async def test_an_agent_that_calls_itself_other_takes_no_slot() -> None:
     await publisher.publish(signal(agent=OTHER))
 
     assert publisher.value("evaluations_total", service=OTHER, agent=OTHER) == 1
-
-
-def series(telemetry: Telemetry, name: str) -> dict[str, float]:
-    return {
-        sample.labels["service"]: sample.value
-        for metric in telemetry.registry.collect()
-        for sample in metric.samples
-        if sample.name == name
-    }
-
-
-def test_services_of_the_process_have_slots_by_volume_too() -> None:
-    telemetry = Telemetry(CollectorRegistry())
-    closed = telemetry.counter("traces_closed", "Traces.", "service reason")
-
-    def close(name: str) -> None:
-        telemetry.count_service(name, BASE)
-        closed.labels(telemetry.service(name), "idle").inc()
-
-    for n in range(MAX_SERVICES):
-        close(f"junk-{n}")
-    for _ in range(2 * FEW):
-        close("real")
-
-    found = series(telemetry, "spanwise_traces_closed_total")
-    assert found["real"] == 1
-    assert found[OTHER] == 2 * FEW - 1
-    assert "junk-0" not in found
-    assert len(found) == MAX_SERVICES + 1
 
 
 @pytest.mark.parametrize("kind", ["counter", "gauge", "histogram"])

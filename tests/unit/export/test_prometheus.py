@@ -281,20 +281,6 @@ async def test_all_readers_run_until_they_are_stopped_and_commit() -> None:
         stopping.set()
 
 
-async def test_the_log_being_away_ends_nothing_and_loses_no_count() -> None:
-    publisher = Publisher()
-    await publisher.step()
-    await publisher.log.write([])
-    publisher.log.fails = LogUnavailable("away")
-    with pytest.raises(LogUnavailable):
-        await publisher.step()
-    publisher.log.fails = None
-
-    await publisher.publish(signal())
-
-    assert publisher.value("evaluations_total") == 1
-
-
 async def test_the_alarm_rises_on_a_regression_and_ends_when_the_mean_is_back() -> None:
     publisher = Publisher(limits=AgentWindow(sessions=20))
     good = [signal(f"g{n}", f"g{n}", score=0.97, at=BASE + n) for n in range(40)]

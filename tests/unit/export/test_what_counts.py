@@ -1,7 +1,5 @@
 """Which turns, sessions, evaluators and costs the gauges and counters count, and when the newest score came."""
 
-import gc
-import tracemalloc
 from collections.abc import Iterator
 from itertools import permutations
 from typing import Any
@@ -188,21 +186,3 @@ def test_before_anything_is_forgotten_an_id_is_new_once(met: list[str]) -> None:
     for each in met:
         assert ids.add(each) is (each not in known)
         known.add(each)
-
-
-def peak() -> int:
-    """Bytes at most, while 5,000 ids are counted of which 1,000 are remembered."""
-    ids = CountedIds(1_000)
-    gc.collect()
-    tracemalloc.start()
-    for number in range(5_000):
-        ids.add(str(number))
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return most
-
-
-def test_its_memory_does_not_grow() -> None:
-    """The least of a few tries: what other threads of the test process allocate meanwhile is counted, too."""
-    # A new table is made while the two are there.
-    assert min(peak() for _ in range(5)) < 3 * 16_000 + 2_000

@@ -329,9 +329,6 @@ async def test_what_owners_are_told_is_known_after_a_restart() -> None:
     assert (it.count("kept", "alarm"), it.count("kept", "feedback")) == (1, 1)
 
 
-KEY = session_key("support-bot", "s-1")
-
-
 async def test_feedback_is_told_to_the_owner_of_its_session_or_to_all() -> None:
     log = MemoryLog(clock=lambda: 1000.0, partitions=3, groups={})
     begun = Feedback(id="1" * 32, time="", name="n", kind="human", opinion="negative")

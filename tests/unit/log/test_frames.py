@@ -127,26 +127,6 @@ def test_any_range_of_a_value_is_read(tmp_path: Path, size: int, headers: Header
             read_range(cursor, 7, 0, size + 1)
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_a_range_is_read_unless_a_piece_that_it_needs_is_damaged(
-    tmp_path: Path, number: int
-) -> None:
-    value = random.Random(1).randbytes(12_000)
-    content = stored(7, value)
-    places = [(0, 4000), (4100, 8000), (8200, 12_000)]
-    at = piece_key(7, number)
-    for place in (-1, 0, 30):
-        changed = bytearray(content[at])
-        changed[place] ^= 1
-        with cursor_over(tmp_path, content | {at: bytes(changed)}) as cursor:
-            for needed, (start, end) in enumerate(places):
-                if number in (0, needed):
-                    with pytest.raises(Undecodable, match="damaged"):
-                        read_range(cursor, 7, start, end)
-                else:
-                    assert read_range(cursor, 7, start, end) == value[start:end]
-
-
 def test_a_piece_of_another_record_is_no_part_of_a_range(tmp_path: Path) -> None:
     content, other = stored(7, bytes(9000)), stored(9, bytes(9000))
     content[piece_key(7, 1)] = other[piece_key(9, 1)]

@@ -1,9 +1,7 @@
 """What is refused before it is parsed (how much, which, and that it ends), and how fast a body must come."""
 
-from collections import deque
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.base.errors import LogFull
@@ -127,70 +125,6 @@ def test_a_clock_that_is_set_back_does_not_keep_the_log_full() -> None:
     stand.clock.now -= 1000
 
     stand.overload.before_reading()
-
-
-class Plant:
-    """A service that can score `capacity` of what is offered to it: traces close `delay` seconds after they came.
-
-    Time goes in steps of a second; each step's requests are one parcel, as large as the part of them that was taken.
-    """
-
-    def __init__(self, *, offered: float, delay: int) -> None:
-        self.offered = offered
-        self.scored = 0.0
-        self.lags: list[float] = []
-        self._open: deque[float] = deque([0.0] * delay)
-        self._closed: deque[tuple[int, float]] = deque()
-
-    def step(self, now: int) -> None:
-        lag = now - self._closed[0][0] if self._closed else 0.0
-        self.lags.append(lag)
-        self._open.append(self.offered * share(lag, LIMIT))
-        self._closed.append((now, self._open.popleft()))
-        left = 1.0
-        while self._closed and left > 0:
-            came, amount = self._closed.popleft()
-            done = min(amount, left)
-            self.scored += done
-            left -= done
-            if amount > done:
-                self._closed.appendleft((came, amount - done))
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.floats(1.1, 8), st.integers(1, 30))
-def test_twice_the_load_does_not_halve_what_is_scored(offered: float, delay: int) -> None:
-    plant = Plant(offered=offered, delay=delay)
-
-    for now in range(900):
-        plant.step(now)
-
-    assert plant.scored >= 0.85 * (900 - delay)
-    assert max(plant.lags) <= LIMIT + (offered + 1) * (delay + LIMIT)
-
-
-@given(st.floats(1.1, 1.4))
-def test_a_small_overload_does_not_swing(offered: float) -> None:
-    plant = Plant(offered=offered, delay=6)
-
-    for now in range(1200):
-        plant.step(now)
-
-    late = plant.lags[600:]
-    assert max(late) - min(late) <= LIMIT / 3
-
-
-@given(st.floats(2, 8), st.integers(1, 30))
-def test_when_the_load_is_over_everything_is_taken_again(offered: float, delay: int) -> None:
-    plant = Plant(offered=offered, delay=delay)
-    for now in range(300):
-        plant.step(now)
-
-    plant.offered = 0.5
-    for now in range(300, 1500):
-        plant.step(now)
-
-    assert share(plant.lags[-1], LIMIT) == 1
 
 
 def test_a_body_that_never_comes_has_five_seconds() -> None:

@@ -147,14 +147,6 @@ def test_a_comment_is_cut_and_an_object_is_refused_where_they_are_too_long() -> 
         given(b'{"name": "' + b"x" * MAX_BYTES + b'"}')
 
 
-def test_a_request_is_one_object_or_a_list_of_them() -> None:
-    assert [bytes(each) for each in items_in(b'{"name": 1}')] == [b'{"name": 1}']
-    assert [bytes(each) for each in items_in(b'{"feedback": [{"a": 1}, 7]}')] == [b'{"a": 1}', b"7"]
-    for wrong in (b"[]", b"nonsense", b'{"feedback": 7}', b"\xff"):
-        with pytest.raises(Undecodable, match="neither a JSON object nor"):
-            items_in(wrong)
-
-
 def test_half_an_emoji_or_a_bare_nan_is_the_matter_of_its_item() -> None:
     one = '{"trace_id": "%s", "name": "thumb", "value": %s, "comment": "%s"}'
     body = ", ".join(

@@ -1,13 +1,8 @@
 """The file stays valid JSONL whatever happens to the process, and never grows beyond its share."""
 
-import asyncio
-import gzip
-import itertools
 import os
 import shutil
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -125,44 +120,6 @@ async def test_signals_go_into_the_file_at_their_path_whatever_became_of_theirs(
 
     assert lines(path) == [published(1).json, published(2).json]
     assert caplog.text.count("was moved, removed or cut") == 1
-
-
-async def test_every_signal_that_was_delivered_is_in_some_file_while_others_rotate_them(
-    tmp_path: Path,
-) -> None:
-    """As logrotate does with `create` and `compress`; `copytruncate` loses what comes between its two steps."""
-    path = tmp_path / "signals.jsonl"
-    has_ended, rotations, count = threading.Event(), 0, 0
-
-    def rotate() -> None:
-        nonlocal rotations
-        for number in itertools.count():
-            moved = path.with_name(f"moved.{number}")
-            with suppress(FileNotFoundError):
-                path.replace(moved)
-                if number % 3:
-                    path.touch(0o600)
-                moved.with_suffix(f".{number}.gz").write_bytes(gzip.compress(moved.read_bytes()))
-                moved.unlink()
-                rotations += 1
-            if has_ended.wait(0.05):  # a busy machine writes a batch well within it
-                return
-
-    sink = JsonlSink(path, max_size=1 << 20, keep=1)
-    async with asyncio.TaskGroup() as both:
-        both.create_task(asyncio.to_thread(rotate))
-        while rotations < 3 or count < 100:
-            await sink.deliver([published(count)])
-            count += 1
-        has_ended.set()
-    await sink.close(1.0)
-
-    rotated = [
-        gzip.decompress((tmp_path / each).read_bytes()) for each in names(tmp_path) if ".gz" in each
-    ]
-    now = path.read_bytes() if path.exists() else b""
-    found = {line for each in (*rotated, now) for line in each.splitlines()}
-    assert found == {published(number).json for number in range(count)}
 
 
 async def test_a_folder_in_the_place_of_the_file_is_waited_for(tmp_path: Path) -> None:

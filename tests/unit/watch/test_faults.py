@@ -151,21 +151,6 @@ async def test_every_fault_is_noticed_and_no_other_one_with_it(
     assert found == fault
 
 
-async def test_a_steady_rate_of_stopped_runs_raises_nothing_and_twice_that_rate_is_a_ticket() -> (
-    None
-):
-    watcher = Watcher()
-    went, stopped = (replace(FINE, cancelled=each, model_failed=False) for each in (False, True))
-    await watcher.live(*[stopped, went, went, went] * 80)
-    assert watcher.shown() == {}
-
-    # Drawn by chance 1,000 times it took 275 sessions at the median, and 928 at the ninth tenth.
-    await watcher.live(*[stopped, went] * 150, begin=320)
-
-    (fault,) = watcher.shown().values()
-    assert (fault.fault, fault.pages) == ("cancelled", False)
-
-
 async def test_what_a_session_does_not_tell_is_no_use() -> None:
     watcher = Watcher()
     silent = SessionUses(tools=used(returned=False).tools)

@@ -115,15 +115,6 @@ async def test_a_trace_whose_outcome_never_comes_is_forgotten_once_it_must_have_
     assert publisher.value("runaway_traces_dropped_total", reason="max_age") == 1
 
 
-async def test_a_found_trace_counts_once_with_its_final_outcome() -> None:
-    publisher = Publisher()
-
-    await at(BASE + 1, publisher, found(), found(id="again"), closed())
-
-    assert publisher.value("evaluations_total", evaluator="runaway", outcome="fail") == 1
-    assert publisher.value("window_samples", evaluator="runaway") == 1
-
-
 def test_both_memories_are_bounded() -> None:
     runaways = OpenRunaways(HOUR)
     dropped = [runaways.find(found(f"t-{n}")) for n in range(MAX_TRACES + 1)]
