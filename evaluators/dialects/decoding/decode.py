@@ -161,7 +161,7 @@ class Attributes(Mapping[str, JSON]):
         value = self._raw[key]
         text = value.string_value
         if text:
-            if len(text) <= LONGEST_MASK and text[0] in MASK_BEGINS and is_hidden(text):
+            if text[0] in MASK_BEGINS and len(text) <= LONGEST_MASK and is_hidden(text):
                 return None
             return text
         return value.int_value or _python(value, 0)
