@@ -43,18 +43,6 @@ from tests.support.log_steps import (
 class LogContract:
     """Every adapter. The fixture `log` has PARTITIONS partitions and GROUPS."""
 
-    async def test_a_reader_gets_the_records_in_order_from_the_oldest(self, log: Log) -> None:
-        reader = log.read("assembly", SPANS)
-
-        await log.write([new(SPANS, b"%d" % n) for n in range(5)])
-        await log.write([new(SPANS, b"%d" % n) for n in range(5, 9)])
-        await assigned(reader)
-        records = await take(reader, 9)
-
-        assert values(records) == [b"%d" % n for n in range(9)]
-        offsets = [record.position.offset for record in records]
-        assert offsets == sorted(set(offsets))
-
     @pytest.mark.parametrize("larger_than_a_page", [False, True])
     async def test_a_record_comes_back_as_it_was_written(
         self, log: Log, larger_than_a_page: bool

@@ -1,16 +1,18 @@
-"""What a log that owns its records, its clock and its space must do beside `LogContract`: disk and memory."""
+"""What a log that owns its records, its clock and its space must do beside `LogContract`: disk and memory.
+
+What it holds after any writes, commits, releases and restarts is what a model holds: tests/property/log.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from collector.base.errors import LogFull, RecordTooLarge
+from collector.base.errors import RecordTooLarge
 from collector.base.telemetry import Telemetry
 from collector.log.port import (
-    CLOSINGS,
     MAX_COUNT,
     SESSIONS,
     SIGNALS,
@@ -38,8 +40,6 @@ from tests.support.log_steps import (
 )
 from tests.support.ticking import SetClock
 
-Waits = Mapping[str, frozenset[str]]
-
 
 class OwnedLogContract(LogContract):
     """Logs that own their records, their clock and their space: disk and memory. A subclass says `opened`."""
@@ -61,18 +61,12 @@ class OwnedLogContract(LogContract):
 
     @pytest.fixture
     async def small(
-        self, tmp_path: Path, clock: SetClock, telemetry: Telemetry, waits_for: Waits
+        self, tmp_path: Path, clock: SetClock, telemetry: Telemetry
     ) -> AsyncIterator[Log]:
-        """Of one partition; its traces wait for `waits_for`."""
-        log = await self.opened(
-            tmp_path / "small", clock, telemetry, max_size=8 << 20, waits_for=waits_for
-        )
+        """Of one partition."""
+        log = await self.opened(tmp_path / "small", clock, telemetry, max_size=8 << 20)
         yield log
         await log.close()
-
-    @pytest.fixture
-    def waits_for(self) -> Waits:
-        return {}
 
     async def test_a_call_that_fails_writes_nothing_and_its_neighbours_are_written(
         self, log: Log
@@ -92,15 +86,6 @@ class OwnedLogContract(LogContract):
         assert [task.result() for task in written] == [bool(n % 3) for n in range(12)]
         assert await all_of(log, TRACES) == [b"%d" % n for n in range(12) if n % 3]
         assert (await assigned(log.read("scoring", TRACES)))[0].offset is None
-
-    async def test_a_commit_never_goes_backwards(self, log: Log) -> None:
-        for offset, metadata in ((5, 3), (6, None), (2, 9)):
-            await commit_to(log, "assembly", SPANS, offset, metadata=metadata)
-
-        reader = log.read("assembly", SPANS)
-        owned = await assigned(reader)
-
-        assert (owned[0].offset, owned[0].metadata) == (6, 3)
 
     async def test_log_time_never_goes_back(self, log: Log, clock: SetClock) -> None:
         for now in (1000.0, 1000.5, 900.0, 2000.25, 1.0):
@@ -141,11 +126,6 @@ class OwnedLogContract(LogContract):
         with pytest.raises(ValueError, match="tombstones"):
             await log.write([New(topic=TRACES, key=b"k", value=None, partition=0)])
 
-    async def test_a_key_twice_in_one_call_keeps_the_newest(self, log: Log) -> None:
-        await log.write([new(SESSIONS, b"1", b"k"), new(SESSIONS, b"2", b"k")])
-
-        assert await all_of(log, SESSIONS) == [b"2"]
-
     async def test_a_partition_that_does_not_exist_is_refused(self, log: Log) -> None:
         with pytest.raises(ValueError, match="partition 3"):
             await log.write([new(SPANS, b"", partition=PARTITIONS)])
@@ -170,24 +150,6 @@ class OwnedLogContract(LogContract):
         assert 3 <= len(batch.records) < 5
         assert len(await take(reader, 5 - len(batch.records))) == 5 - len(batch.records)
 
-    async def test_closings_go_below_the_marks(self, log: Log) -> None:
-        positions = await log.write([new(CLOSINGS, b"%d" % n) for n in range(4)])
-
-        await commit_to(log, "assembly", SPANS, 0, metadata=positions[2].offset)
-
-        assert await all_of(log, CLOSINGS) == [b"2", b"3"]
-
-    async def test_signals_go_when_every_group_has_them(self, log: Log) -> None:
-        (position,) = await log.write([new(SIGNALS, b"signal")])
-        commits = [commit_of(g, SIGNALS, position.offset + 1) for g in sorted(GROUPS[SIGNALS])]
-
-        await log.write([], commits[:-1])
-        before = await all_of(log, SIGNALS)
-        await log.write([], commits[-1:])
-
-        assert before == [b"signal"]
-        assert await all_of(log, SIGNALS) == []
-
     async def test_the_oldest_traces_go_and_are_counted(
         self, small: Log, telemetry: Telemetry
     ) -> None:
@@ -203,25 +165,6 @@ class OwnedLogContract(LogContract):
         assert kept == [b"%06d" % n * 10_000 for n in range(200 - len(kept), 200)]
         assert dropped(telemetry, TRACES, "expired") == 1
         assert dropped(telemetry, TRACES, "unread") == count - len(kept) - 1
-
-    @pytest.mark.parametrize("waits_for", [{TRACES: frozenset({"scoring"})}])
-    async def test_a_trace_that_is_waited_for_is_never_dropped(
-        self, small: Log, telemetry: Telemetry
-    ) -> None:
-        written = await fill(small, TRACES, 60_000)
-        held = len(written)
-        assert len(await all_of(small, TRACES)) == held
-        await small.write([new(TRACES, b"s" * 60_000)], [commit_of("scoring", TRACES, 0)])
-        assert len(await all_of(small, TRACES)) == held + 1
-        with pytest.raises(LogFull):
-            await small.write([new(TRACES, b"t" * 60_000)])
-
-        half = written[held // 2].offset
-        await commit_to(small, "scoring", TRACES, half)
-        await small.write([new(TRACES, b"t" * 60_000)])
-
-        assert len(await all_of(small, TRACES)) <= held
-        assert dropped(telemetry, TRACES, "unread") + dropped(telemetry, TRACES, "expired") <= 3
 
     async def test_the_oldest_signals_are_lost_per_sink_and_counted(
         self, small: Log, telemetry: Telemetry

@@ -57,20 +57,6 @@ async def write(log: DiskLog, clock: SetClock, topic: str, numbers: range) -> li
     return written
 
 
-async def test_spans_that_no_reader_waits_for_stay_while_there_is_room(
-    log: DiskLog, clock: SetClock
-) -> None:
-    positions = await write(log, clock, SPANS, range(5))
-
-    log.release([positions[3]])
-    await commit_to(log, "assembly", SPANS, 2)
-    await log.write([new(SPANS, value(5))])
-
-    assert await spans(log) == [0, 1, 2, 3, 4, 5]
-    assert await log.get(positions[3]) is not None
-    assert await log.values_of(SPANS, [(0, positions[3].offset, 6, 12)]) == [b"000003"]
-
-
 async def test_spans_that_are_not_read_are_never_dropped(
     log: DiskLog, telemetry: Telemetry
 ) -> None:
@@ -126,23 +112,6 @@ async def test_traces_and_their_spans_expire_together(
     assert abs(kept[0] - traces[0]) <= 1
     assert dropped(telemetry, TRACES, "expired") == traces[0]
     assert dropped(telemetry, SPANS, "expired") == kept[0]
-
-
-async def test_a_trace_that_is_waited_for_outlives_its_spans(
-    log: DiskLog, clock: SetClock, telemetry: Telemetry
-) -> None:
-    await write(log, clock, TRACES, range(20))
-    await write(log, clock, SPANS, range(40))
-    await commit_to(log, "assembly", SPANS, 40)
-
-    written = await fill(log, TRACES, SIZE)
-    with pytest.raises(LogFull):
-        await log.write([new(SPANS, value(0))])
-
-    assert len(written) > 60
-    assert len(await all_of(log, TRACES)) == 20 + len(written)
-    assert await spans(log) == []
-    assert dropped(telemetry, TRACES, "expired") == dropped(telemetry, TRACES, "unread") == 0
 
 
 async def test_what_was_released_before_a_crash_goes_once_the_commit_has_passed_it(

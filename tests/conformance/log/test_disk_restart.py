@@ -10,50 +10,15 @@ import pytest
 from collector.base.errors import ConfigError, DataFolderInUse
 from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
-from collector.log.port import CLOSINGS, SPANS, TRACES
+from collector.log.port import TRACES
 from tests.support.disk_log import SMALL, Open
 from tests.support.log_steps import (
     GROUPS,
     all_of,
-    at_end,
-    commit_to,
     new,
-    reading,
 )
 from tests.support.owned_log_contract import dropped
 from tests.support.ticking import SetClock
-
-
-async def test_offsets_are_not_used_again_after_trim_and_restart(open_log: Open) -> None:
-    log = await open_log()
-    positions = await log.write([new(CLOSINGS, b"%d" % n) for n in range(3)])
-    end = positions[-1].offset + 1
-    await commit_to(log, "assembly", SPANS, 0, metadata=end)
-    assert await all_of(log, CLOSINGS) == []
-    await log.close()
-
-    log = await open_log()
-    (position,) = await log.write([new(CLOSINGS, b"next")])
-
-    assert position.offset == end
-
-
-async def test_log_time_does_not_go_back_over_a_restart(open_log: Open, clock: SetClock) -> None:
-    log = await open_log()
-    clock.now = 9_000.125
-    await log.write([new(TRACES, b"before")])
-    await log.close()
-
-    clock.now = 100.0
-    log = await open_log()
-    reader = await reading(log, "scoring", TRACES)
-    batch = await at_end(reader)
-    (position,) = await log.write([new(TRACES, b"after")])
-    record = await log.get(position)
-
-    assert batch.ends[0] == 9_000.125
-    assert record is not None
-    assert record.time == 9_000.125
 
 
 @pytest.mark.process
@@ -109,13 +74,6 @@ async def test_a_folder_that_cannot_be_made_is_a_clear_error(
             telemetry=telemetry,
             groups=GROUPS,
         )
-
-
-async def test_a_file_that_is_no_log_is_a_clear_error(open_log: Open, tmp_path: Path) -> None:
-    (tmp_path / "data.mdb").write_bytes(b"not LMDB's" * 4096)
-
-    with pytest.raises(ConfigError, match="is damaged: it does not begin as an LMDB file does"):
-        await open_log()
 
 
 async def test_a_smaller_log_trims_down_to_its_new_share(

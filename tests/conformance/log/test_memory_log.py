@@ -4,21 +4,41 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from collector.base.errors import LogFull
 from collector.base.telemetry import Telemetry
 from collector.log.embedded.polling import FOREVER, Slice
 from collector.log.memory import MemoryLog
-from collector.log.port import SIGNALS, SPANS, Log
-from tests.support.deletes_spans_contract import DeletesSpans
-from tests.support.log_steps import GROUPS, all_of, commit_to, new
+from collector.log.port import SIGNALS, SPANS, TRACES, Log
+from tests.support.log_steps import GROUPS, all_of, commit_to, fill, new
 from tests.support.owned_log_contract import OwnedLogContract
 from tests.support.ticking import SetClock
 
 
-class TestMemoryLog(DeletesSpans, OwnedLogContract):
+class TestMemoryLog(OwnedLogContract):
     async def opened(
         self, folder: Path, clock: SetClock, telemetry: Telemetry, **settings: Any
     ) -> Log:
         return MemoryLog(clock=clock, telemetry=telemetry, groups=GROUPS, **settings)
+
+    async def test_full_spans_are_refused_until_a_commit_or_a_release_frees_them(
+        self, small: Log
+    ) -> None:
+        """A log without ranges: no trace record names spans, so they go when nobody waits for them."""
+        written = await fill(small, SPANS, 150_000)
+        with pytest.raises(LogFull):
+            await small.write([new(TRACES, b"with it"), new(SPANS, b"s" * 150_000)])
+        assert await all_of(small, TRACES) == []
+        assert len(await all_of(small, SPANS)) == len(written)
+
+        await commit_to(small, "a group that was removed", SPANS, 0)
+        await commit_to(small, "assembly", SPANS, written[2].offset)
+        small.release(written[4:])
+        await small.write([new(SPANS, b"s" * 150_000)])
+
+        assert len(await all_of(small, SPANS)) == 3
+        assert await small.get(written[0]) is None
 
     async def test_without_groups_those_hold_that_were_seen(self, clock: SetClock) -> None:
         log = MemoryLog(clock=clock)
