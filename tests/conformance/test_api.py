@@ -12,20 +12,8 @@ from collector.config.tree import Config
 from collector.log.port import TRACES
 from tests.support import api_records as make
 from tests.support.api_stand import EVALUATORS, Stand, filled
+from tests.support.service import ROOT
 from tests.support.standings import standings
-
-GOLDEN = {
-    "tool_routing": ("execution", 0.15, "scored", True),
-    "parameter_extraction": ("execution", 0.15, "scored", True),
-    "result_interpretation": ("execution", 0.15, "scored", True),
-    "grounding_fidelity": ("knowledge", 0.125, "scored", True),
-    "instruction_compliance": ("knowledge", 0.125, "scored", True),
-    "information_gathering": ("process", 0.1, "scored", True),
-    "conversation_management": ("process", 0.1, "scored", True),
-    "response_delivery": ("delivery", 0.1, "scored", True),
-    "task_completion": ("execution", 0.0, "binary", False),
-}
-"""Read from the reference registry (golden vector connexity_registry-0000)."""
 
 
 async def test_metrics_negotiate_by_accept(stand: Stand) -> None:
@@ -54,29 +42,16 @@ async def test_readiness_follows_start_and_stop_and_liveness_does_not(stand: Sta
 
 
 async def test_connexitys_listing_is_the_registry(stand: Stand) -> None:
+    """As the golden vector has the reference's."""
+    vector = ROOT / "tests" / "data" / "golden" / "connexity_registry.json"
+    (case,) = (json.loads(line) for line in vector.read_text().splitlines() if '"id"' in line)
     listing = (await stand.get("/config/available-metrics")).json()
 
-    assert listing["count"] == 9 == len(listing["data"])
-    assert {
-        row["name"]: (
-            row["tier"],
-            row["default_weight"],
-            row["score_type"],
-            row["include_in_defaults"],
-        )
-        for row in listing["data"]
-    } == GOLDEN
-    assert all(row["rubric"] and row["display_name"] for row in listing["data"])
-    assert set(listing["data"][0]) == {
-        "name",
-        "display_name",
-        "description",
-        "tier",
-        "default_weight",
-        "score_type",
-        "rubric",
-        "include_in_defaults",
-    }
+    assert listing["count"] == 9
+    for row, expected in zip(listing["data"], case["expected"]["metrics"], strict=True):
+        assert expected.items() - {("has_rubric", True)} <= row.items()
+        assert row["rubric"]
+        assert row.keys() - expected.keys() == {"display_name", "description", "rubric"}
 
 
 async def test_other_roles_have_metrics_and_health_without_an_index() -> None:

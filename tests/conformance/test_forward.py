@@ -96,47 +96,33 @@ async def test_the_backend_gets_the_bytes_and_the_headers(protocol: str, server:
 
 
 @PROTOCOLS
-async def test_a_backend_that_refuses_delays_no_sender_and_gets_everything_later(
-    protocol: str, server: Server
-) -> None:
-    async with forwarded(protocol, server) as (backend, served, telemetry):
-        backend.code = "UNAVAILABLE" if protocol == "grpc" else "503"
-        assert (await export(served.target, body(span()))).code is grpc.StatusCode.OK
-        await eventually(lambda: counted(telemetry, "retried") > 0)
-        assert len(served.log.spans()) == 1
-
-        backend.code = "OK"
-        await eventually(lambda: counted(telemetry, "forwarded") == 1)
-        assert backend.requests == [body(span())]
-
-
-@PROTOCOLS
-async def test_a_request_the_backend_calls_invalid_is_dropped_once(
-    protocol: str, server: Server
-) -> None:
-    async with forwarded(protocol, server) as (backend, served, telemetry):
-        backend.code = "INVALID_ARGUMENT" if protocol == "grpc" else "400"
-        assert (await export(served.target, body(span()))).code is grpc.StatusCode.OK
-        await eventually(lambda: counted(telemetry, "refused") == 1)
-
-        assert backend.tries == 1
-
-
-@PROTOCOLS
-async def test_spans_that_the_backend_rejects_are_lost_and_its_message_is_in_the_log(
+async def test_each_answer_of_a_backend_is_understood_and_none_delays_a_sender(
     protocol: str, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
+    away, invalid = {"grpc": ("UNAVAILABLE", "INVALID_ARGUMENT"), "http": ("503", "400")}[protocol]
     async with forwarded(protocol, server) as (backend, served, telemetry):
-        backend.rejected = (2, "older than the retention")
-        sent = body(span(1, 1), span(1, 2), span(1, 3))
-        assert (await export(served.target, sent)).code is grpc.StatusCode.OK
-        await eventually(lambda: counted(telemetry, "partial") == 1)
 
+        async def becomes(result: str, *sent: Span) -> None:
+            if sent:
+                assert (await export(served.target, body(*sent))).code is grpc.StatusCode.OK
+            await eventually(lambda: counted(telemetry, result) == 1)
+
+        backend.code = away
+        await becomes("retried", span())
+        backend.code = "OK"
+        await becomes("forwarded")
+        assert backend.requests == [body(span())]
+        tries = backend.tries
+        backend.code = invalid
+        await becomes("refused", span(2))
+        backend.code, backend.rejected = "OK", (2, "older than the retention")
+        await becomes("partial", span(3, 1), span(3, 2), span(3, 3))
+
+    assert backend.tries == tries + 2, "neither is tried again"
     spans = telemetry.registry.get_sample_value
-    assert spans("spanwise_forward_spans_total", {"result": "lost"}) == 2
-    assert spans("spanwise_forward_spans_total", {"result": "sent"}) == 1
+    assert spans("spanwise_forward_spans_total", {"result": "lost"}) == 1 + 2
+    assert spans("spanwise_forward_spans_total", {"result": "sent"}) == 1 + 1
     assert "older than the retention" in caplog.text
-    assert backend.tries == 1
 
 
 @PROTOCOLS

@@ -2,7 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,17 +18,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from collector.base.telemetry import Telemetry
-from collector.receiver.answers import Code
-from collector.receiver.families import ReceiverFamilies
-from collector.receiver.inflate import protobuf, sniff
-from collector.receiver.intake import Intake
-from collector.receiver.splitter import Splitter
-from collector.records.otlp_signals import TRACES
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, seed
 from tests.support.api_stand import Stand, filled
 from tests.support.mutation import TEXTS, mutated, not_unicode, otlp_json, torn
-from tests.support.received_log import ReceivedLog, spans_of
+from tests.support.received_log import spans_of
 from tests.support.receiving import Served, export, serving
 
 pytestmark = pytest.mark.timeout(7200)
@@ -52,13 +47,34 @@ def served(run: Run) -> Iterator[Served]:
     run(running.__aexit__(None, None, None))
 
 
-def counted(telemetry: Telemetry, transport: str) -> dict[str, int]:
-    """Spans received, by result."""
-    value = telemetry.registry.get_sample_value
-    name = "spanwise_spans_received_total"
-    return {
-        each: int(value(name, {"transport": transport, "result": each}) or 0) for each in RESULTS
-    }
+@dataclass
+class Answered:
+    """What the sender was told."""
+
+    is_ok: bool = False
+    rejected: int = 0
+
+
+@contextmanager
+def counting(served: Served, transport: str, sent: bytes) -> Generator[Answered]:
+    """What is said of a request fits what is counted of it; `sent` is the whole one, if nothing of it is damaged."""
+
+    def counts() -> dict[str, float]:
+        return {each: served.count(transport, each) for each in RESULTS}
+
+    before, held, answer = counts(), len(served.log.written), Answered()
+    yield answer
+    now = {result: count - before[result] for result, count in counts().items()}
+    records = [ExportTraceServiceRequest.FromString(r.value) for r in served.log.written[held:]]
+    assert now["accepted"] == sum(len(spans_of(each)) for each in records)
+    if answer.is_ok:
+        assert answer.rejected == now["invalid"] + now["too_large"]
+    else:
+        assert now["accepted"] == 0
+        assert sum(now.values()) > 0 or transport == "http", "there it may be a form of no use"
+    if sent:
+        assert answer.is_ok
+        assert sum(now.values()) == len(spans_of(ExportTraceServiceRequest.FromString(sent)))
 
 
 def damaged(request: bytes, random: Random) -> bytes:
@@ -68,54 +84,14 @@ def damaged(request: bytes, random: Random) -> bytes:
     )()
 
 
-def sent_spans(request: bytes) -> int:
-    return len(spans_of(ExportTraceServiceRequest.FromString(request)))
-
-
-def test_requests_over_grpc_are_counted_once(fuzz: Fuzz) -> None:
+def test_requests_over_grpc_get_a_declared_answer(fuzz: Fuzz, served: Served, run: Run) -> None:
     def check(number: int, random: Random) -> None:
         whole = mutated(seed(number), random)
         request = damaged(whole, random)
-        log, telemetry = ReceivedLog(), Telemetry()
-        intake = Intake(
-            log=log,
-            max_request=1 << 20,
-            splitter=Splitter(max_item=1 << 20),
-            families=ReceiverFamilies(telemetry),
-            clock=lambda: 0.0,
-        )
-        taking = intake.take(
-            request, sender="", signal=TRACES, transport="grpc", decode=protobuf(sniff)
-        )
-        answer = asyncio.run(taking)
-        result = counted(telemetry, "grpc")
-        assert result["accepted"] == len(log.spans())
-        if answer.code is Code.OK:
-            assert answer.rejected == result["invalid"] + result["too_large"]
-        else:
-            assert answer.code in (Code.INVALID_ARGUMENT, Code.RESOURCE_EXHAUSTED)
-            assert not log.written
-        if request == whole:
-            assert answer.code is Code.OK
-            assert sum(result.values()) == sent_spans(whole)
-        assert sum(result.values()) > 0 or answer.code is Code.OK
-
-    fuzz(check, SEEDS, RANDOM)
-
-
-def test_messages_over_real_grpc_get_a_declared_answer(
-    fuzz: Fuzz, served: Served, run: Run
-) -> None:
-    def check(number: int, random: Random) -> None:
-        request = damaged(mutated(seed(number), random), random)
-        before = counted(served.telemetry, "grpc")
-        said = run(export(served.target, request))
-        after = counted(served.telemetry, "grpc")
+        with counting(served, "grpc", whole if request == whole else b"") as answer:
+            said = run(export(served.target, request))
+            answer.is_ok, answer.rejected = said.code.name == "OK", said.rejected
         assert said.code.name in {"OK", "INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"}
-        if said.code.name == "OK":
-            assert said.rejected == sum(after[e] - before[e] for e in ("invalid", "too_large"))
-        else:
-            assert after["accepted"] == before["accepted"]
 
     fuzz(check, SEEDS, RANDOM)
 
@@ -146,16 +122,12 @@ def test_requests_over_http_get_a_declared_answer(
         request = damaged(mutated(seed(number), random), random)
         kind = random.choice((PROTOBUF, JSON))
         body = request if kind == PROTOBUF else torn(otlp_json(seed(number)), random)
-        before = counted(served.telemetry, "http")
         given = {"content-type": kind, **{k: v.strip() for k, v in headers.items()}}
-        reply = run(client.post(served.url, content=body, headers=given))
-        after = counted(served.telemetry, "http")
+        with counting(served, "http", b"") as answer:
+            reply = run(client.post(served.url, content=body, headers=given))
+            answer.is_ok = reply.status_code == 200
+            answer.rejected = _rejected(reply) if answer.is_ok else 0
         assert reply.status_code in STATUSES, reply
-        rejected = sum(after[each] - before[each] for each in ("invalid", "too_large"))
-        if reply.status_code == 200:
-            assert rejected == _rejected(reply)
-        else:
-            assert after["accepted"] == before["accepted"]
 
     fuzz(check, SEEDS, HEADERS, RANDOM)
 

@@ -3,7 +3,7 @@
 import gzip
 import json
 import zlib
-from pathlib import Path
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -75,23 +75,14 @@ def check_read(request: bytes) -> None:
             assert outcome.error is None or outcome.error.type != "exception", outcome
 
 
-def test_torn_requests_are_split_or_undecodable(fuzz: Fuzz) -> None:
+def test_changed_requests_are_split_exactly_read_and_scored_and_torn_ones_undecodable(
+    fuzz: Fuzz,
+) -> None:
     def check(number: int, random: Random) -> None:
         check_split(torn(seed(number), random))
-
-    fuzz(check, SEEDS, RANDOM)
-
-
-def test_changed_requests_are_split_exactly(fuzz: Fuzz) -> None:
-    def check(number: int, random: Random) -> None:
-        check_whole(mutated(seed(number), random))
-
-    fuzz(check, SEEDS, RANDOM)
-
-
-def test_changed_recordings_are_read_and_scored(fuzz: Fuzz) -> None:
-    def check(number: int, random: Random) -> None:
-        check_read(mutated(seed(number), random))
+        changed = mutated(seed(number), random)
+        check_whole(changed)
+        check_read(changed)
 
     fuzz(check, SEEDS, RANDOM)
 
@@ -164,11 +155,7 @@ def test_torn_compression_is_inflated_within_its_limit_or_refused(fuzz: Fuzz) ->
     fuzz(check, SEEDS, RANDOM)
 
 
-@pytest.mark.parametrize("file", corpus("requests"), ids=lambda file: file.name)
-def test_requests_that_once_broke_something_do_not(file: Path) -> None:
-    check_read(file.read_bytes())
-
-
-@pytest.mark.parametrize("file", corpus("json"), ids=lambda file: file.name)
-def test_json_that_once_broke_something_does_not(file: Path) -> None:
-    check_json(file.read_bytes())
+@pytest.mark.parametrize(("kind", "check"), [("requests", check_read), ("json", check_json)])
+def test_what_once_broke_something_does_not(kind: str, check: Callable[[bytes], None]) -> None:
+    for file in corpus(kind):
+        check(file.read_bytes())
