@@ -1,4 +1,6 @@
-"""Shapes of the custom resources that the chart can render, taken from the CRDs of the projects that define them.
+"""Objects checked against the schemas of Kubernetes and of custom resources, unknown fields refused.
+
+The shapes of custom resources are taken from the CRDs of the projects that define them.
 
 `python -m tests.chart.crds FILE...` writes `tests/data/chart/crds/<kind>.json`: the OpenAPI schema of one
 version of a CRD, without descriptions and without the status, and closed, so that an unknown field is refused.
@@ -12,11 +14,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+import kubernetes_validate
 import yaml
 from jsonschema import Draft202012Validator
+from kubernetes_validate import utils
+
+from scripts.chart.examples import Manifest
+from tests.chart.support import named
 
 FOLDER = Path(__file__).parents[1] / "data" / "chart" / "crds"
 _LEFT_OUT = ("description", "default", "format")
+# The library reads and parses two megabytes of definitions for each object: once for each version is enough.
+utils.schema_contents = cache(utils.schema_contents)
 
 
 def closed(schema: Any) -> Any:
@@ -75,6 +84,26 @@ def problem(manifest: Mapping[str, Any]) -> str | None:
     if found is None:
         return None
     return f"{'.'.join(str(each) for each in found.absolute_path)}: {found.message}"
+
+
+def problems(manifest: Manifest, version: str) -> list[str]:
+    """What a Kubernetes of this version, or the CRD of the object's kind, would refuse."""
+    return [f"{named(manifest)}: {each}" for each in _checked(json.dumps(manifest), version)]
+
+
+@cache
+def _checked(text: str, version: str) -> list[str]:
+    manifest = cast("Manifest", json.loads(text))
+    if has(manifest["kind"]):
+        found = problem(manifest)
+        return [] if found is None else [found]
+    try:
+        kubernetes_validate.validate(dict(manifest), version, strict=True)
+    except kubernetes_validate.ValidationError as error:
+        return [f"{'.'.join(str(each) for each in error.path)}: {error.message}"]
+    except kubernetes_validate.SchemaNotFoundError as error:
+        return [error.message]
+    return []
 
 
 def main(files: list[str]) -> None:

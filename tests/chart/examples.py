@@ -12,7 +12,7 @@ import yaml
 from collector.slo.alerts import ALERTS
 from scripts.chart.examples import Manifest, manifests, rendered, renderings, values_of
 from scripts.chart.places import CHART, EXAMPLES, HELM
-from tests.chart import configuration, crds, schemas, upgrade
+from tests.chart import configuration, crds, upgrade
 from tests.chart.support import VERSIONS, of_kind, services
 from tests.support.promtool import run
 
@@ -60,7 +60,7 @@ def kubernetes(version: str) -> Callable[[str], Found]:
         own = [each for each in objects(example) if not crds.has(each["kind"])]
         return Found(
             looked_at=str(len(own)),
-            problems=[each for manifest in own for each in schemas.problems(manifest, version)],
+            problems=[each for manifest in own for each in crds.problems(manifest, version)],
         )
 
     return check
@@ -69,7 +69,7 @@ def kubernetes(version: str) -> Callable[[str], Found]:
 def custom_resources(example: str) -> Found:
     """The objects of other projects fit their CRDs."""
     theirs = [each for each in objects(example) if crds.has(each["kind"])]
-    wrong = [each for manifest in theirs for each in schemas.problems(manifest, VERSIONS[-1])]
+    wrong = [each for manifest in theirs for each in crds.problems(manifest, VERSIONS[-1])]
     return Found(looked_at=str(len(theirs) or "-"), problems=wrong)
 
 

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from collector.config.load import load
+from collector.slo.rules import PAGE
 from tests.support import promtool
 from tests.support.agents import Turn, request, spans
 from tests.support.compose import composed, environment, schema, services
@@ -49,30 +50,22 @@ def test_every_file_that_it_mounts_is_there_and_only_read() -> None:
         assert not [v for v in each.get("volumes", ()) if v[0] == "." and not v.endswith(":ro")]
 
 
-def test_every_image_has_an_exact_version() -> None:
-    others = {name: each["image"] for name, each in SERVICES.items() if name not in OURS}
-
-    assert {each["image"] for each in OURS.values()} == {"spanwise:local"}
-    for name, image in others.items():
-        assert re.fullmatch(r"[a-z/-]+:v?\d+\.\d+\.\d+", image), name
-
-
-def test_our_containers_may_do_nothing_that_they_need_not() -> None:
-    for name, each in OURS.items():
+def test_images_are_exact_and_our_containers_may_do_nothing_that_they_need_not() -> None:
+    for name, each in SERVICES.items():
+        if name not in OURS:
+            assert re.fullmatch(r"[a-z/-]+:v?\d+\.\d+\.\d+", each["image"]), name
+            continue
+        assert each["image"] == "spanwise:local"
         assert each["read_only"] is True, name
         assert each["tmpfs"] == ["/tmp"], name
         assert each["cap_drop"] == ["ALL"], name
         assert each["security_opt"] == ["no-new-privileges:true"], name
 
 
-def test_every_port_is_on_loopback() -> None:
+def test_ports_are_on_loopback_and_who_is_waited_for_can_be_healthy() -> None:
     ports = [port for each in SERVICES.values() for port in each.get("ports", ())]
-
     assert ports
     assert not [each for each in ports if not each.startswith("127.0.0.1:")]
-
-
-def test_who_is_waited_for_exists_and_can_be_healthy() -> None:
     for name, each in SERVICES.items():
         for other, on in each.get("depends_on", {}).items():
             assert other in SERVICES, name
@@ -104,28 +97,45 @@ def test_prometheus_scrapes_every_service_of_ours() -> None:
     (job,) = yaml.safe_load(PROMETHEUS.read_text())["scrape_configs"]
     (found,) = job["dns_sd_configs"]
 
-    assert sorted(found["names"]) == sorted(OURS)
-    assert found["port"] == 4390
+    assert (sorted(found["names"]), found["port"]) == (sorted(OURS), 4390)
+
+
+def provisioned(kind: str) -> Any:
+    """The only one of its kind that Grafana is set up with."""
+    (found,) = yaml.safe_load((PROVISIONING / kind / "spanwise.yaml").read_text())[
+        "providers" if kind == "dashboards" else kind
+    ]
+    return found
 
 
 def test_grafana_has_the_dashboard_and_its_source() -> None:
-    (source,) = yaml.safe_load((PROVISIONING / "datasources/spanwise.yaml").read_text())[
-        "datasources"
-    ]
-    (provider,) = yaml.safe_load((PROVISIONING / "dashboards/spanwise.yaml").read_text())[
-        "providers"
-    ]
+    source, provider = provisioned("datasources"), provisioned("dashboards")
     mounted = mounts(SERVICES["grafana"])
 
-    assert source["url"] == "http://prometheus:9090"
-    assert source["type"] == "prometheus"
+    assert (source["url"], source["type"]) == ("http://prometheus:9090", "prometheus")
+    assert source["isDefault"] is True
+    assert "uid" not in source, "the dashboard's variable finds it"
     assert mounted["./compose/grafana/provisioning"] == "/etc/grafana/provisioning"
-    folders = {
-        str(Path(target).parent): ROOT / file
-        for file, target in mounted.items()
-        if file.endswith(".json")
+    assert (provider["type"], provider["allowUiUpdates"]) == ("file", False)
+    (dashboard,) = (file for file in mounted if file.endswith(".json"))
+    assert str(Path(mounted[dashboard]).parent) == provider["options"]["path"]
+    assert json.loads((ROOT / dashboard).read_text())["panels"]
+
+
+def test_a_point_leads_to_its_trace_on_a_page_that_compose_publishes() -> None:
+    """Grafana takes `$name` and `${name}` of the file for environment variables: a literal `$` stands there twice."""
+    destinations = provisioned("datasources")["jsonData"]["exemplarTraceIdDestinations"]
+
+    assert {each["name"] for each in destinations} == {"trace_id"}
+    pages = [each["url"].replace("$$", "$") for each in destinations]
+    published = {
+        f"http://{port.removesuffix(':4390')}/trace?id=${{__value.raw}}"
+        for name in OURS
+        for port in SERVICES[name].get("ports", ())
+        if port.endswith(":4390")
     }
-    assert json.loads(folders[provider["options"]["path"]].read_text())["panels"]
+    assert set(pages) == published
+    assert pages[0].startswith(PAGE)
 
 
 def test_the_commands_of_the_docs_fit() -> None:

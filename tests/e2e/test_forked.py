@@ -11,55 +11,46 @@ import pytest
 from tests.support.command import Ended, spanwise
 from tests.support.processes import ran
 from tests.support.service import Service, environment_of
+from tests.support.table import for_each
 from tests.support.warm import ROOT, can_fork, warm
 
 pytestmark = [pytest.mark.e2e]
 
 
-def typed(*arguments: str, cwd: Path) -> Ended:
-    command = (sys.executable, "-m", "collector.commands.start", *arguments)
-    done = ran(*command, cwd=cwd, env=environment_of({}), timeout=100)
-    return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
-
-
-@pytest.mark.parametrize(
+@for_each(
     "arguments",
     [
-        ["--version"],
-        ["evaluate", "--help"],
-        ["config", "schema"],
-        ["evaluate", "recordings"],
-        ["evaluate", "relative.otlp"],
-        ["rnu"],
-        ["run", "--set", "admin"],
+        ("--version",),
+        ("evaluate", "--help"),
+        ("config", "schema"),
+        ("evaluate", "relative.otlp"),
+        ("rnu",),
+        ("run", "--set", "admin"),
     ],
-    ids=" ".join,
 )
 def test_it_says_and_returns_what_it_does_from_a_shell(
-    arguments: list[str], tmp_path: Path
+    arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
     recording = ROOT / "tests" / "data" / "captures" / "strands" / "session.otlp"
     (tmp_path / "relative.otlp").write_bytes(recording.read_bytes())
+    command = (sys.executable, "-m", "collector.commands.start", *arguments)
+    typed = ran(*command, cwd=tmp_path, env=environment_of({}), timeout=100)
 
-    assert spanwise(*arguments, cwd=tmp_path) == typed(*arguments, cwd=tmp_path)
+    expected = Ended(code=typed.returncode, out=typed.stdout, err=typed.stderr)
+    assert spanwise(*arguments, cwd=tmp_path) == expected
 
 
 def test_it_leads_a_session_and_its_end_is_its_own(tmp_path: Path) -> None:
     with Service(tmp_path / "data", "embedder.kind=none") as service:
         assert os.getsid(service.pid) == service.pid != os.getsid(0)
+        with pytest.raises(subprocess.TimeoutExpired):
+            service.wait(0.1)
+        assert service.is_running
         service.kill()
         assert service.wait(10) == -signal.SIGKILL
         service.start()
         assert service.stop() == 0
         assert not Path(f"/proc/{service.pid}").exists()
-
-
-def test_a_wait_for_it_is_bounded(tmp_path: Path) -> None:
-    with Service(tmp_path / "data", "embedder.kind=none") as service:
-        with pytest.raises(subprocess.TimeoutExpired):
-            service.wait(0.1)
-
-        assert service.is_running
 
 
 def test_its_environment_is_that_of_its_start(tmp_path: Path) -> None:
@@ -75,7 +66,7 @@ def test_its_environment_is_that_of_its_start(tmp_path: Path) -> None:
     assert spanwise("validate").code == 0
 
 
-@pytest.mark.parametrize("name", ["PYTHONPATH", "LD_PRELOAD", "COLUMNS", "HTTP_PROXY"])
-def test_what_is_read_by_an_import_is_not_given_to_a_fork(name: str) -> None:
-    assert not can_fork({name: ""})
+def test_what_is_read_by_an_import_is_not_given_to_a_fork() -> None:
+    names = ("PYTHONPATH", "LD_PRELOAD", "COLUMNS", "HTTP_PROXY")
+    assert [name for name in names if can_fork({name: ""})] == []
     assert can_fork({"SPANWISE_WORKERS": "1"})

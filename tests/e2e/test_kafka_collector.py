@@ -1,95 +1,76 @@
-"""A stock OpenTelemetry Collector as the receiver: its Kafka exporter's records, and one that nobody can read."""
+"""A stock OpenTelemetry Collector as the receiver: its exporter's records, under any key, and one that is no OTLP."""
 
 import asyncio
+import random
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from collector.config.tree import Config
 from tests.support import agents
-from tests.support.fleet import Fleet, differing, latest, scores, turns
+from tests.support.fleet import Fleet, differing, scores, turns
+from tests.support.recorded_signals import signals_of
+from tests.support.recordings import requests, write
 
-pytestmark = [pytest.mark.e2e, pytest.mark.kafka]
+pytestmark = [pytest.mark.e2e, pytest.mark.kafka, pytest.mark.timeout(400)]
 
-PARTITIONS = 3
+RECORDINGS = Path(__file__).parents[1] / "data" / "captures_logs"
+LOGS = [
+    RECORDINGS / f"{each}.logs.otlp"
+    for each in ("codex/subagent", "codex_tui/session", "claude_code/session")
+]
+OFFLINE = Config.model_validate({"embedder": {"kind": "none"}})
+"""As the fleet."""
 POISON = b"\xff\xff not OTLP"
-Shaped = tuple[bytes | None, int, bytes]
 
 
-def fnv1a(key: bytes) -> int:
-    """How the Collector's client hashes keys: not the way Kafka's own does."""
-    digest = 0x811C9DC5
-    for byte in key:
-        digest = (digest ^ byte) * 0x01000193 & 0xFFFFFFFF
-    return digest
-
-
-def by_trace(requests: Iterable[bytes]) -> list[Shaped]:
-    """`partition_traces_by_id`: a record per trace of a batch, its key the trace id in hex."""
-    shaped: list[Shaped] = []
-    for each in requests:
-        whole = ExportTraceServiceRequest.FromString(each)
-        ids = {
-            span.trace_id
-            for resource in whole.resource_spans
-            for scope in resource.scope_spans
-            for span in scope.spans
-        }
-        for trace_id in sorted(ids):
-            key = trace_id.hex().encode()
-            shaped.append((key, fnv1a(key) % PARTITIONS, only(whole, trace_id)))
-    return shaped
-
-
-def only(whole: ExportTraceServiceRequest, trace_id: bytes) -> bytes:
-    """The batch without other traces' spans."""
-    cut = ExportTraceServiceRequest()
-    cut.CopyFrom(whole)
-    for resource in cut.resource_spans:
-        for scope in resource.scope_spans:
-            kept = [span for span in scope.spans if span.trace_id == trace_id]
-            del scope.spans[:]
-            scope.spans.extend(kept)
-    return cut.SerializeToString()
-
-
-async def produce(bootstrap: str, topic: str, records: Iterable[Shaped]) -> None:
+async def produce(bootstrap: str, topic: str, values: Iterable[bytes]) -> None:
+    """Each under a key of its own."""
+    order = random.Random(15)
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     await producer.start()
-    for key, partition, value in records:
-        await producer.send(topic, value=value, key=key, partition=partition)
+    for value in values:
+        await producer.send(topic, value=value, key=order.randbytes(8))
     await producer.stop()
 
 
-@pytest.mark.timeout(400)
-def test_records_of_a_collector_are_scored_and_poison_is_passed_over(
+def of_traces(signals: list[dict[str, Any]]) -> dict[Any, Any]:
+    """But for `runaway`, which depends on what was usual for the agent when the trace closed."""
+    found = scores(signals).items()
+    return {key: value for key, value in found if key[1] == "trace" and key[3] != "runaway"}
+
+
+def test_records_of_spans_are_scored_and_one_that_is_none_is_passed_over(
     tmp_path: Path, kafka: str
 ) -> None:
-    traces = turns(sessions=6, length=4)
-    sent = list(agents.requests(traces))
-    shapes: dict[str, list[Shaped]] = {
-        "by_trace": by_trace(sent),
-        "several_traces": [(None, 1, each) for each in sent],
-    }
-    shapes["by_trace"].insert(5, (b"x", 0, POISON))
-    found: dict[str, object] = {}
-    for name, records in shapes.items():
-        with Fleet(tmp_path / name, kafka, partitions=PARTITIONS) as fleet:
-            one = fleet.add("one", "assemble", "score", "publish")
-            asyncio.run(produce(kafka, f"{fleet.prefix}spans", records))
-            fleet.settle(one, traces, [])
-            found[name] = {k: v for k, v in scores(one.signals()).items() if k[1] == "trace"}
-            assert differing(one.signal_lines()) == 0
-            assert {key[2] for key in latest(one.signals()) if key[1] == "trace"} == {
-                agents.trace_id(turn).hex() for turn in traces
-            }
-            if name == "by_trace":
-                assert one.metrics()['spanwise_poison_records_total{topic="spans"}'] == 1
-                said = [
-                    line for line in one.output.read_text().splitlines() if "passed over" in line
-                ]
-                assert len(said) == 1
-                assert "`spans`, partition 0, offset" in said[0]
-    assert found["by_trace"] == found["several_traces"]
+    """Of a trace each (`partition_traces_by_id`), in a partition that we would not have chosen, and of several."""
+    made = [agents.request(turn.service, agents.spans(turn)) for turn in turns(6, 4)]
+    sent = [*made[:8], *(first + last for first, last in zip(made[8::2], made[9::2], strict=True))]
+    write(tmp_path / "all.otlp", sent)
+    alone = of_traces(signals_of(OFFLINE, tmp_path / "all.otlp"))
+    with Fleet(tmp_path, kafka, partitions=3) as fleet:
+        one = fleet.add("one", "assemble", "score", "publish")
+        asyncio.run(produce(kafka, f"{fleet.prefix}spans", [POISON, *sent]))
+        assert one.come_to(alone, lambda: of_traces(one.signals()), 90) == alone
+        assert one.metrics()['spanwise_poison_records_total{topic="spans"}'] == 1
+        (said,) = (line for line in one.output.read_text().splitlines() if "passed over" in line)
+        assert "`spans`, partition " in said
+    assert differing(one.signal_lines()) == 0
+
+
+def test_records_of_logs_become_the_turns_of_their_sessions(tmp_path: Path, kafka: str) -> None:
+    alone = of_traces(signals_of(OFFLINE, *LOGS))
+    values = [each for file in LOGS for each in requests(file)]
+    random.Random(15).shuffle(values)
+    windows = ("windows.trace.root_grace=15s", "windows.trace.idle=20s")
+    with Fleet(tmp_path, kafka, partitions=3) as fleet:
+        first = fleet.add("first", "receive", "assemble", "score", "publish", settings=windows)
+        second = fleet.add("second", "receive", "assemble", settings=windows)
+        asyncio.run(produce(kafka, f"{fleet.prefix}logs", [POISON, *values, *values[:3]]))
+
+        assert first.come_to(alone, lambda: of_traces(first.signals()), 150) == alone
+        poison = 'spanwise_poison_records_total{topic="logs"}'
+        assert sorted(each.metrics().get(poison, 0) for each in (first, second)) == [0, 1]

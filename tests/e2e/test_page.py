@@ -70,18 +70,6 @@ def fill(stand: Stand) -> None:
         )
 
 
-async def test_the_empty_page_shows_the_command_that_sends_something(tmp_path: Path) -> None:
-    async with visit(tmp_path) as seen:
-        await seen.page.goto(seen.base)
-
-        await expect(seen.page.locator("pre")).to_have_text(
-            "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317 OTEL_EXPORTER_OTLP_PROTOCOL=grpc python my_agent.py"
-            " OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"
-            " python my_agent.py"
-        )
-        assert seen.complaints == []
-
-
 async def test_what_agents_say_is_text(tmp_path: Path) -> None:
     async with visit(tmp_path) as seen:
         fill(seen.stand)
@@ -101,37 +89,31 @@ async def test_what_agents_say_is_text(tmp_path: Path) -> None:
         assert [line for line in seen.complaints if "404" not in line] == []
 
 
-async def test_the_refresh_shows_what_is_new_and_keeps_the_scroll(tmp_path: Path) -> None:
+async def test_the_refresh_shows_what_is_new_and_leaves_alone_what_one_is_at(
+    tmp_path: Path,
+) -> None:
+    """The scroll, what is open, and what is typed."""
     async with visit(tmp_path) as seen:
         fill(seen.stand)
         page = seen.page
         await page.clock.install()
+
+        async def refreshed() -> None:
+            async with page.expect_response(lambda response: response.url.startswith(seen.base)):
+                await page.clock.run_for(5100)
+
         await page.goto(f"{seen.base}/sessions?sort=newest")
         await page.evaluate("scrollTo(0, 600)")
-        newest = make.trace(99, session_id="brand-new")
-        seen.stand.take_traces(make.trace_value(newest))
-
-        async with page.expect_response(lambda response: response.url.startswith(seen.base)):
-            await page.clock.run_for(5100)
-
+        seen.stand.take_traces(make.trace_value(make.trace(99, session_id="brand-new")))
+        await refreshed()
         await expect(page.locator("#sessions tbody tr").first).to_contain_text("brand-new")
         assert await page.evaluate("scrollY") == 600
-        assert seen.complaints == []
 
-
-async def test_the_refresh_leaves_open_what_is_open_and_alone_what_is_typed(tmp_path: Path) -> None:
-    async with visit(tmp_path) as seen:
-        fill(seen.stand)
-        page = seen.page
-        await page.clock.install()
         of = make.trace(1)
         await page.goto(f"{seen.base}/trace?id={of.trace_id}")
         await page.click("summary >> nth=1")
         seen.stand.take_signals(make.signal(of, "coherence", score=0.11))
-
-        async with page.expect_response(lambda response: response.url.startswith(seen.base)):
-            await page.clock.run_for(5100)
-
+        await refreshed()
         await expect(page.locator("main")).to_contain_text("0.11")
         await expect(page.locator("details[open]")).to_have_count(1)
 
@@ -140,3 +122,4 @@ async def test_the_refresh_leaves_open_what_is_open_and_alone_what_is_typed(tmp_
         await page.keyboard.type("half a wo")
         await page.clock.run_for(11_000)
         assert await page.input_value("input[name=q]") == "half a wo"
+        assert seen.complaints == []

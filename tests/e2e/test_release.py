@@ -5,6 +5,7 @@ import os
 import sys
 import tarfile
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,21 @@ def test_the_chart_is_the_one_of_the_commit(made: Path) -> None:
 
     assert {"spanwise/Chart.yaml", "spanwise/values.schema.json"} <= names
     assert {f"spanwise/templates/{each}" for each in ("workloads.yaml", "_endpoints.tpl")} <= names
+
+
+def test_the_wheel_holds_our_three_packages_whole_and_the_licence(made: Path) -> None:
+    (wheel,) = made.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    packages = ("collector", "evaluators", "spanwise")
+    listed = run("git", "ls-files", *packages, cwd=ROOT).splitlines()
+
+    top = {name.partition("/")[0] for name in names}
+    assert {each for each in top if not each.endswith(".dist-info")} == {*packages}
+    assert {*listed} - names == set()
+    assert {Path(each).suffix for each in listed} >= {".py", ".html", ".css", ".json", ".typed"}
+    assert any(each.endswith("licenses/LICENSE") for each in names)
+    assert not [each for each in names if "test" in Path(each).name and each.endswith(".py")]
 
 
 def test_the_wheel_scores_a_recording_outside_the_checkout(made: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from collector.commands import cli
 from tests.support.command import settings
 from tests.support.ports import free_ports
 from tests.support.service import ROOT, environment_of
+from tests.support.table import for_each
 from tests.support.warm import warm
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -33,7 +34,6 @@ _ERASED = re.compile(r"[^\n]*\n(?:\r|\x1b\[\?25h)*\x1b\[1A\x1b\[2K")
 def on_terminal(
     *arguments: str,
     columns: int,
-    rows: int,
     through: Sequence[str] = (),
     until: Callable[[str], bool] = lambda _: False,
     timeout: float = 100.0,
@@ -44,7 +44,7 @@ def on_terminal(
     Ctrl-C is typed once `until` holds for what has been written.
     """
     terminal, inner = pty.openpty()
-    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = environment_of({"TERM": "xterm-256color"})
     if through:
         command = [sys.executable, "-m", "collector.commands.start", *arguments]
@@ -93,34 +93,28 @@ def text_of(written: bytes) -> str:
     return "\n".join(line.rpartition("\r")[2] for line in plain.split("\n"))
 
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-SIZES = [(80, 24), (120, 40)]
 CAPTURES = ROOT / "tests" / "data" / "captures"
 RECORDING = str(CAPTURES / "strands" / "session.otlp")
 LACKING = str(CAPTURES / "autogen")
 SETTING = "judge.model: <a litellm model name> (SPANWISE_JUDGE__MODEL)"
-
-
 STORY = (ROOT / "README.md").read_text().partition("```\n    0 s  good")[2].partition("```")[0]
-LONGEST = ["    0 s  good" + STORY.splitlines()[0], *STORY.splitlines()[1:]]
-"""The story of the demo as README shows it."""
 
 
-def lines(*arguments: str, size: tuple[int, int], code: int = 0) -> list[str]:
-    columns, rows = size
-    ended, said = on_terminal(*arguments, columns=columns, rows=rows)
-    assert ended == code, said
+def lines(*arguments: str, columns: int) -> list[str]:
+    ended, said = on_terminal(*arguments, columns=columns)
+    assert ended == 0, said
     return said.splitlines()
 
 
-def wide(found: list[str], columns: int) -> list[str]:
+def wide(found: Iterable[str], columns: int) -> list[str]:
     """The lines that the terminal would break."""
     return [line for line in found if cell_len(line) > columns]
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(
+@pytest.mark.parametrize("columns", [80, 120])
+@for_each(
     "arguments",
     [
         ("evaluate", RECORDING),
@@ -133,39 +127,34 @@ def wide(found: list[str], columns: int) -> list[str]:
         ("evaluators", "--set", "evaluators.runaway.limit=5"),
         ("validate", "--connect", "--set", "data_dir=DATA"),
     ],
-    ids=" ".join,
 )
 def test_no_line_is_wider_than_the_terminal(
-    arguments: tuple[str, ...], size: tuple[int, int], tmp_path: Path
+    arguments: tuple[str, ...], columns: int, tmp_path: Path
 ) -> None:
-    found = lines(*(each.replace("DATA", str(tmp_path)) for each in arguments), size=size)
+    found = lines(*(each.replace("DATA", str(tmp_path)) for each in arguments), columns=columns)
 
     assert len(found) > 1
-    assert wide(found, size[0]) == []
+    assert wide(found, columns) == []
 
 
-@pytest.mark.parametrize("command", ["", *cli.COMMANDS])
+@for_each("command", ["", *cli.COMMANDS])
 def test_help_fits_and_cuts_no_sentence(command: str) -> None:
-    found = lines(*([command] if command else []), "--help", size=SIZES[0])
+    usage, *rest = lines(*command.split(), "--help", columns=80)
 
-    usage, *rest = found
     assert usage.startswith("Usage: spanwise")
-    assert wide(found, SIZES[0][0]) == []
+    assert wide((usage, *rest), 80) == []
     assert [line for line in rest if line.endswith(("...", "e.g."))] == []
 
 
 def test_the_first_lines_of_run_can_be_copied(tmp_path: Path) -> None:
     """Each variable stands in one line, and the command goes on after a backslash."""
     grpc, http, admin = free_ports(3)
-    words = settings(
-        f"receiver.grpc.port={grpc}",
-        f"receiver.http.port={http}",
-        f"admin.port={admin}",
-        f"data_dir={tmp_path / 'data'}",
-    )
-
     code, said = on_terminal(
-        "run", *words, columns=80, rows=24, until=lambda text: text.count("my_agent.py\n") == 2
+        "run",
+        *settings(f"receiver.grpc.port={grpc}", f"receiver.http.port={http}"),
+        *settings(f"admin.port={admin}", f"data_dir={tmp_path / 'data'}"),
+        columns=80,
+        until=lambda text: text.count("my_agent.py\n") == 2,
     )
 
     assert code == 0, said
@@ -183,21 +172,18 @@ send over HTTP:
 
 
 def test_a_setting_of_the_doctor_is_one_line_however_narrow_the_terminal() -> None:
-    found = lines("doctor", RECORDING, size=(50, 20))
+    found = lines("doctor", RECORDING, columns=50)
 
     assert [line.strip() for line in found if SETTING in line] == [f"no_judge: {SETTING}"]
 
 
 def test_the_demo_tells_its_story_within_80_columns(tmp_path: Path) -> None:
-    """Its introduction as it is written, and each of its later lines as the story can say it at its longest."""
-    ports = ("receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0")
+    """Its introduction as it is written, and each of its later lines as README shows it."""
+    ports = ("receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0", "workers=1")
 
     code, said = on_terminal(
-        "demo",
-        "--no-quality",
-        *settings(*ports, "workers=1"),
+        *("demo", "--no-quality", *settings(*ports)),
         columns=80,
-        rows=24,
         until=lambda text: "  good " in text,
         cwd=tmp_path,
     )
@@ -206,11 +192,11 @@ def test_the_demo_tells_its_story_within_80_columns(tmp_path: Path) -> None:
     assert "Traceback" not in said
     header = said[: said.index("  good ")].splitlines()
     assert [line for line in wide(header, 80) if str(tmp_path) not in line] == []
-    assert wide(LONGEST, 80) == []
+    assert wide(("    0 s  good" + STORY).splitlines(), 80) == []
 
 
 def test_no_bar_is_mixed_with_lines_that_go_through_a_pipe_to_the_terminal() -> None:
-    code, said = on_terminal("evaluate", RECORDING, columns=80, rows=24, through=("cat",))
+    code, said = on_terminal("evaluate", RECORDING, columns=80, through=("cat",))
 
     assert code == 0, said
     assert "1 session failed somewhere" in said.splitlines()[0]

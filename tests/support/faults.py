@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import lmdb
-from aiokafka import AIOKafkaProducer
 from prometheus_client import Counter, Gauge
 
 VARIABLE = "FAULT_OF_THE_TEST"
@@ -159,17 +158,12 @@ def _plant_in_counter(counters: Any) -> None:
 
 def _plant_in_connections() -> None:
     calls: Any = import_module("grpc.aio._channel").UnaryUnaryMultiCallable
-    producers: Any = AIOKafkaProducer
     loops: Any = asyncio
-    real_call, real_send, real_exec = calls.__call__, producers.send, loops.create_subprocess_exec
+    real_call, real_exec = calls.__call__, loops.create_subprocess_exec
 
     def call(self: Any, *given: Any, **settings: Any) -> Any:
         _check("otlp" if b"LogsService" in self._method else "forward")
         return real_call(self, *given, **settings)
-
-    async def send(self: Any, *given: Any, **settings: Any) -> Any:
-        _check("kafka")
-        return await real_send(self, *given, **settings)
 
     async def create(*command: Any, **settings: Any) -> Any:
         if "collector.judging.child" in command:
@@ -177,7 +171,6 @@ def _plant_in_connections() -> None:
         return await real_exec(*command, **settings)
 
     calls.__call__ = call
-    producers.send = send
     loops.create_subprocess_exec = create
 
 

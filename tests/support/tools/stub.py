@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncGenerator, Callable
 
+from tests.support.certificates import Pair
 from tests.support.loopback import LoopbackServer, Reply, Request
 
 TAKEN = {
@@ -18,8 +19,8 @@ TAKEN = {
 class Stub(LoopbackServer):
     """What was asked, and what is answered: `replies` in turn, then what `answer` says."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, tls: Pair | None = None) -> None:
+        super().__init__(tls=tls)
         self.requests: list[Request] = []
         self.replies: list[Reply] = []
         self.answer: Callable[[Request], Reply] = lambda _asked: Reply()
