@@ -115,20 +115,3 @@ def _test(scenario: Scenario) -> dict[str, Any]:
             for expr, value in values.items()
         ],
     }
-
-
-def fired(
-    folder: Path, groups: Sequence[RuleGroup], series: Mapping[str, str], at: str
-) -> dict[str, list[dict[str, str]]]:
-    """The alerts that these series raise at a time: their labels, by name.
-
-    promtool only tells of what it did not expect, so nothing is expected.
-    """
-    write_case(folder, "fired", groups, [Scenario(name="fired", series=series, fires={at: {}})])
-    printed = run("test", "rules", "fired.yml", folder=folder).stderr
-    assert "error" not in printed, printed
-    found: dict[str, list[dict[str, str]]] = {}
-    for inside in re.findall(r"^\s+Labels:\{(.*)\}$", printed, re.MULTILINE):
-        labels: dict[str, str] = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', inside))
-        found.setdefault(labels.pop("alertname"), []).append(labels)
-    return found

@@ -72,7 +72,7 @@ def _second(bad: Reply) -> Way:
 
 def _value(asked: Body) -> Any:
     schema = asked.get("response_format", {}).get("json_schema", {}).get("schema")
-    return {"score": 0.8} if schema is None else filled(schema, 0.8)
+    return {"score": 0.8} if schema is None else filled(schema)
 
 
 def _thinking(_: int, asked: Body) -> Reply:

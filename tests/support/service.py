@@ -238,10 +238,6 @@ class Service:
         """The ids of the traces that have signals of their own."""
         return {each["trace_id"] for each in self.signals() if each["scope"] == "trace"}
 
-    def feedback_lines(self) -> list[dict[str, Any]]:
-        """The feedback among them."""
-        return [each for each in map(json.loads, self.signal_lines()) if "type" in each]
-
     def wait_for(self, what: str, holds: Callable[[], Any], timeout: float = 60.0) -> Any:
         """Poll until `holds()` is truthy; its value."""
         deadline = time.monotonic() + timeout
