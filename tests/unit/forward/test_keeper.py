@@ -190,36 +190,6 @@ async def test_a_late_span_in_error_brings_the_trace_only_where_the_trace_ended_
     assert bool(it.arrived()) is of_root
 
 
-def spread(number: int) -> int:
-    """The end of a trace id that is as good as random: 56 bits."""
-    return number * 0x9E3779B97F4A7C15 % (1 << 56)
-
-
-@pytest.mark.parametrize("moment", ["before", "between", "after"])
-async def test_a_restart_decides_the_same_and_sends_nothing_twice(moment: str) -> None:
-    it = Stand(share=0.5)
-    dropped = next(n for n in range(1, 41) if spread(n) < 1 << 55 and n % 10)
-    async with it.running():
-        for number in range(1, 41):
-            status = "error" if number % 10 == 0 else "ok"
-            await it.close(number, trace_id=f"{spread(number):032x}", status=status)
-            it.now += 0.1
-        if moment == "between":
-            await it.past(28, until=lambda: it.count("dropped", "share") > 0)
-        elif moment == "after":
-            await it.past()
-    async with it.running():
-        await it.past(31)
-        await it.write(fails(spread(dropped)))
-        await it.past(1)
-    async with it.running():
-        await it.past(1)
-
-    assert set(it.arrived().values()) == {2}
-    kept = {spread(n) for n in range(1, 41) if spread(n) >= 1 << 55 or n % 10 == 0}
-    assert set(it.arrived()) == {*kept, spread(dropped)}
-
-
 async def test_a_session_that_failed_before_a_decision_and_is_read_again_sends_nothing() -> None:
     it = Stand()
     async with it.running():

@@ -1,18 +1,52 @@
 """The alerts of `notify` and those of `spanwise slo` are the same, over the same series."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
 from collector.config.notify import LiveAlert, Notify
 from collector.notices.alarms import Alarms, RaisedAlert
 from collector.notices.conditions import FAMILIES, GROWTHS, LIVE, found_in
-from collector.notices.series import Series
+from collector.notices.series import Series, SeriesSample
 from tests.support.promtool import Scenario, scenarios
-from tests.support.series import minutes
 from tests.support.table import for_each
 from tests.unit.slo.test_texts import SERIES, said
+
+_PART = re.compile(r"(-?[\d.]+|NaN|_|stale)(?:([+-][\d.]+))?(?:x(\d+))?")
+
+
+def values(text: str) -> list[float | None]:
+    """One a minute; None: there is none then."""
+    found: list[float | None] = []
+    for part in text.split():
+        match = _PART.fullmatch(part)
+        assert match is not None, part
+        first, step, times = match[1], float(match[2] or 0), int(match[3] or 0)
+        if first in ("_", "stale"):
+            found += [None] * max(1, times)
+        else:
+            found += [float(first) + step * at for at in range(times + 1)]
+    return found
+
+
+def labels_of(series: str) -> tuple[str, dict[str, str]]:
+    """The family and the labels of `family{name="value",...}`."""
+    family, _, inside = series.partition("{")
+    pairs = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', inside)
+    return family, {name: value.replace('\\"', '"') for name, value in pairs}
+
+
+def minutes(series: Mapping[str, str], last: int) -> Iterator[list[SeriesSample]]:
+    """The samples of each minute from 0 to `last`."""
+    expanded = [(*labels_of(name), values(text)) for name, text in series.items()]
+    for minute in range(last + 1):
+        yield [
+            SeriesSample(family, labels, value)
+            for family, labels, points in expanded
+            if minute < len(points) and (value := points[minute]) is not None
+        ]
+
 
 __all__ = ["said"]
 

@@ -1,87 +1,45 @@
 """The event `gen_ai.evaluation.result`: exactly the convention's attributes, ours under `spanwise.`."""
 
-from typing import Any
+import json
+from pathlib import Path
 
 import pytest
-from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+from google.protobuf.json_format import MessageToDict
 from pydantic import ValidationError
 
 from collector.base.errors import ConfigError, Retryable
 from collector.config.sinks import OtlpTarget
+from collector.records.signal import Signal
 from collector.sinks.otlp import OtlpSink, event
 from collector.sinks.port import Refused
 from evaluators.judge_use import JudgeUse
 from tests.support.otlp_logs import LogsServer, grpc_server, http_server
-from tests.support.signals import BASE, covered, encode, failed, hex_of, signal
+from tests.support.signals import BASE, covered, encode, failed, signal
 from tests.support.sink_contract import published
+from tests.support.table import for_each
 
-CONVENTION = {
-    "gen_ai.evaluation.name",
-    "gen_ai.evaluation.score.value",
-    "gen_ai.evaluation.score.label",
-    "gen_ai.evaluation.explanation",
-    "error.type",
-    "gen_ai.conversation.id",
+DATA = Path(__file__).parents[2] / "data" / "sinks" / "otlp_events.json"
+JUDGE = JudgeUse(model="m", calls=1, input_tokens=10, output_tokens=2, cost_usd=0.5, cached=False)
+EVENTS: dict[str, Signal] = {
+    "a score of a trace is parented to its span": signal(trace="t", at=BASE + 0.25),
+    "a failure has an error and no score": failed(),
+    "a session of a judge, with extras under spanwise": signal(
+        trace=None,
+        judge=JUDGE,
+        metadata={"k": [1]},
+        evidence=("a", "b"),
+        coverage=covered(4, 3),
+    ),
+    "a session of one trace is no conversation": signal(session_source="trace"),
 }
 
 
-def attributes(log: LogRecord) -> dict[str, Any]:
-    return {
-        each.key: getattr(each.value, str(each.value.WhichOneof("value")))
-        for each in log.attributes
-    }
+@for_each("name", EVENTS)
+def test_an_event_has_the_attributes_of_the_convention_and_ours_under_spanwise(name: str) -> None:
+    """As OTLP/JSON, whose ids are base64 here."""
+    found = MessageToDict(event(EVENTS[name], observed=BASE + 2))
 
-
-def test_a_score_is_parented_to_its_span() -> None:
-    log = event(signal(trace="t", at=BASE + 0.25), observed=BASE + 2)
-
-    assert log.event_name == "gen_ai.evaluation.result"
-    assert (log.trace_id.hex(), log.span_id.hex()) == (hex_of("t"), hex_of("t", 16))
-    assert log.time_unix_nano == 1_700_000_000_250_000_000
-    assert log.observed_time_unix_nano == 1_700_000_002_000_000_000
-    found = attributes(log)
-    assert {key: found[key] for key in CONVENTION & found.keys()} == {
-        "gen_ai.evaluation.name": "tool_correctness",
-        "gen_ai.evaluation.score.value": 0.75,
-        "gen_ai.evaluation.score.label": "pass",
-        "gen_ai.evaluation.explanation": "3 of 4 calls were right",
-        "gen_ai.conversation.id": "s-1",
-    }
-    assert all(key in CONVENTION or key.startswith("spanwise.") for key in found)
-
-
-def test_a_failure_has_an_error_and_no_score() -> None:
-    found = attributes(event(failed(), observed=BASE))
-
-    assert found["error.type"] == "timeout"
-    assert "gen_ai.evaluation.score.value" not in found
-    assert "gen_ai.evaluation.score.label" not in found
-    assert found["spanwise.error.message"] == "no verdict in 30 s"
-    assert found["spanwise.outcome"] == "failed"
-
-
-def test_extras_stand_under_spanwise() -> None:
-    judge = JudgeUse(
-        model="m", calls=1, input_tokens=10, output_tokens=2, cost_usd=0.5, cached=False
-    )
-    what = signal(
-        trace=None, judge=judge, metadata={"k": [1]}, evidence=("a", "b"), coverage=covered(4, 3)
-    )
-    found = attributes(event(what, observed=BASE))
-
-    assert found["spanwise.judge.cost_usd"] == 0.5
-    assert found["spanwise.judge.cached"] is False
-    assert found["spanwise.metadata"] == '{"k":[1]}'
-    assert [each.string_value for each in found["spanwise.evidence"].values] == ["a", "b"]
-    assert found["spanwise.coverage.present"] == 3
-    assert found["spanwise.scope"] == "session"
-
-
-def test_a_session_of_one_has_no_conversation() -> None:
-    found = attributes(event(signal(session_source="trace"), observed=BASE))
-
-    assert "gen_ai.conversation.id" not in found
-    assert found["spanwise.session_id"] == "s-1"
+    assert found == json.loads(DATA.read_text())[name]
 
 
 def target(logs: LogsServer, protocol: str) -> OtlpTarget:
@@ -150,10 +108,8 @@ async def test_what_the_other_side_rejects_is_lost_by_its_number() -> None:
 
 
 async def test_requests_stay_below_a_stock_collectors_limit() -> None:
-    text = "x" * 60_000
     big = [
-        published(n, signal_bytes)
-        for n, signal_bytes in enumerate([_big(n, text) for n in range(80)])
+        published(n, encode(signal(trace=f"t-{n}", explanation="x" * 60_000))) for n in range(80)
     ]
     async with http_server() as logs:
         sink = OtlpSink(target(logs, "http"))
@@ -163,10 +119,6 @@ async def test_requests_stay_below_a_stock_collectors_limit() -> None:
     assert len(logs.records()) == 80
     assert len(logs.headers) >= 5
     assert max(int(each["content-length"]) for each in logs.headers) < 2 << 20
-
-
-def _big(number: int, text: str) -> bytes:
-    return encode(signal(trace=f"t-{number}", explanation=text))
 
 
 @pytest.mark.parametrize(

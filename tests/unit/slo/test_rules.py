@@ -1,8 +1,9 @@
 """The rules under promtool: every alert is seen firing, and seen silent where nothing is wrong."""
 
-from collections.abc import Mapping, Sequence, Set
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import pytest
 
@@ -16,9 +17,35 @@ from collector.slo.rules import RuleGroup, rules
 from evaluators.model import Closed, Reason
 from tests.support.declared_families import declared_families
 from tests.support.promtool import Scenario, run, scenarios, write_case
-from tests.support.rule_selectors import selectors
 from tests.support.signals import failed, signal
 from tests.support.table import for_each
+
+_SELECTOR = re.compile(r"\b(spanwise_[a-z_]+)(?:\{([^}]*)\})?")
+_MATCHER = re.compile(r'(\w+)(=~|!=|!~|=)(?:\\?"((?:[^"\\])*)\\?"|%q)')
+
+
+class Selector(NamedTuple):
+    """One family and what its labels are asked for."""
+
+    family: str
+    matchers: tuple[tuple[str, tuple[str, ...]], ...]
+    """By label: the values that it must have (or must not have); none where the alert's own are put in."""
+
+
+def selectors(groups: Sequence[RuleGroup]) -> Iterator[Selector]:
+    """Of expressions and texts."""
+    for group in groups:
+        for rule in group["rules"]:
+            for text in (rule["expr"], *rule.get("annotations", {}).values()):
+                for family, inside in _SELECTOR.findall(text):
+                    yield Selector(
+                        family,
+                        tuple(
+                            (name, tuple(values.split("|")) if values else ())
+                            for name, _, values in _MATCHER.findall(inside)
+                        ),
+                    )
+
 
 OBJECTIVES: Mapping[str, float] = {"tool_correctness": 0.95, "work_baseline": 0.3}
 PLAIN = rules()

@@ -4,7 +4,6 @@ from collections import deque
 from typing import Any, Literal
 
 import pytest
-from msgspec.structs import replace
 
 from collector.config.tree import AgentWindow
 from collector.records.signal import Signal
@@ -93,7 +92,9 @@ FED = [
     ),
     ("session", "conversation_quality", "llm_judge"),
     ("session", "professional_tone", "llm_judge"),
+    ("session", "tone", "external"),
     *(("trace", name, "deterministic") for name in ("tool_correctness", "confidence")),
+    ("trace", "tone", "external"),
     ("trace", "task_completion", "llm_judge"),
 ]
 NOT_FED = [
@@ -217,28 +218,3 @@ def test_who_entered_is_bounded_and_read_back() -> None:
     assert 10 in restored
     assert list(restored._subjects) == list(range(10, MOST + 10))
     assert list(Entered(3, b"", part)._subjects) == []  # the part of another life
-
-
-@pytest.mark.parametrize("scope", ["trace", "session"])
-def test_an_external_score_drops_as_one_of_ours_does(
-    scope: Literal["trace", "session"],
-) -> None:
-    ours = "tool_correctness" if scope == "trace" else "agent_reliability"
-    stand = Stand()
-    for number in range(40):
-        score = (0.9 if number < 20 else 0.4) + number % 3 / 100
-        for evaluator, method in ((ours, "deterministic"), ("tone", "external")):
-            said = signal(
-                f"s-{number}",
-                f"t-{number}" if scope == "trace" else None,
-                score=score,
-                evaluator=evaluator,
-                method=method,
-            )
-            assert stand.say(said, 60 * number)
-        stand.pass_time(0, 60 * number + 1)
-
-    (drops,) = stand.drops.by_agent().values()
-    found = {each.evaluator: replace(each, evaluator="") for each in drops}
-    assert found.keys() == {ours, "tone"}
-    assert found["tone"] == found[ours], "the same delay, the same evidence"

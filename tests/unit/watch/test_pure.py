@@ -6,7 +6,7 @@ import pytest
 
 from collector.watch.windows.target import RecentIds
 from evaluators.formulas.distribution import bounds, empirical_bernstein, wilson
-from evaluators.formulas.objective_missed import ALARM, Detector
+from evaluators.formulas.objective_missed import Detector
 
 
 def test_wilson_matches_published_values() -> None:
@@ -73,20 +73,6 @@ def test_a_drop_is_found_as_fast_as_the_specification_says() -> None:
 
     assert median([coin(rng, 0.80, 2000) for _ in range(41)]) <= 260
     assert median([graded(rng, 0.80, 2000) for _ in range(41)]) <= 45
-
-
-def test_an_alarm_stands_until_the_mean_is_above_the_objective() -> None:
-    detector = Detector(wealth=[ALARM] * 7)
-    detector.feed(0.0, 0.9)
-    assert detector.alarmed
-
-    detector.settle(0.9, 0.9)
-    detector.settle(None, 0.9)
-    assert detector.alarmed
-    detector.settle(0.91, 0.9)
-
-    assert not detector.alarmed
-    assert detector.wealth == [1.0] * 7
 
 
 def test_recent_ids_are_the_newest_only() -> None:

@@ -5,28 +5,104 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from collector.config.tree import JudgeMore
-from collector.watch.second_opinions import AGAIN, MOST, SecondOpinions
-from tests.support.opinions import AGENT, BAD, GOOD, SETTLE, START, Story, dropped, made
+from collector.records.signal import rfc3339
+from collector.records.signal_batch import SignalHeader, SubjectHeader
+from collector.watch.second_opinions import AGAIN, DAY, MOST, NearAlarm, SecondOpinions
+from collector.watch.windows.subject_view import SubjectView
 from tests.support.state_tables import give_back
 from tests.support.table import for_each
+
+AGENT = ("bot", "planner")
+SETTLE = 300.0
+AWAY = "away"
+START = 10 * DAY + 3600.0  # early in a day
+
+
+def made(more: JudgeMore | None = None, *, partitions: int = 1) -> SecondOpinions:
+    settings = more or JudgeMore(new_version=None, drop=40)
+    return SecondOpinions(settings, "task_completion", settle=SETTLE, partitions=partitions)
+
+
+class Story:
+    """One agent, whose sessions come every ten seconds and are judged at once."""
+
+    def __init__(
+        self, opinions: SecondOpinions | None = None, agent: tuple[str, str] = AGENT
+    ) -> None:
+        self.opinions = opinions or made()
+        self.agent = agent
+        self.now = START
+        self.sessions = 0
+        self.dropped: float | None = None
+        self.progress = 0.0
+        self.version = "1"
+        self.asked: list[tuple[str | None, int]] = []
+
+    def judged(
+        self, scores: Iterable[float], *, agrees: bool | None = None, reason: str = ""
+    ) -> None:
+        """`agrees`: asked again, it says the same, or (False) in every second session not; `reason`: it has failed."""
+        for score in scores:
+            other = 1.4 - score if agrees is False and self.sessions % 2 else score
+            self.now += 10.0
+            self.sessions += 1
+            subject = SubjectHeader(
+                "trace",
+                "bot",
+                "planner",
+                f"s{self.sessions}",
+                "session.id",
+                rfc3339(self.now),
+                agent_version=self.version,
+            )
+            header = SignalHeader(
+                f"{self.sessions:032x}",
+                "task_completion",
+                "llm_judge",
+                "failed" if reason else "scored",
+                final=True,
+                score=None if reason else score,
+                first=True,
+                sample="more",
+                again=None if agrees is None else other,
+                reason=None if reason == AWAY else reason or None,
+            )
+            self.opinions.take(self.agent, SubjectView(subject, self.now), header, is_new=True)
+            self.look()
+
+    def look(self, after: float = 0.0) -> None:
+        self.now += after
+        alarm = NearAlarm("work_baseline/session", self.progress, self.sessions, self.dropped)
+        self.opinions.look(self.agent, {self.version}, [alarm], self.now)
+        self.asked += [(each.version, each.sessions) for each in self.opinions.requests]
+        self.opinions.pending()
+        self.opinions.written()
+
+    def drop(self) -> None:
+        self.dropped, self.progress = self.now, 1.0
+        self.look()
+
+    @property
+    def words(self) -> str:
+        return self.opinions.shown()[self.agent].words
+
+
+def dropped(before: Iterable[float] | None = None) -> Story:
+    """A story whose scores have dropped, after these judged ones: 40 good ones if they are not given."""
+    story = Story()
+    story.judged(GOOD if before is None else before)
+    story.drop()
+    return story
+
+
+GOOD, BAD = [0.9, 0.8, 0.95, 0.85] * 10, [0.5, 0.4, 0.9, 0.55] * 10
+
 
 Step = Callable[[Story], None]
 
 
 def judged(scores: Iterable[float], *, agrees: bool | None = None, reason: str = "") -> Step:
-    """Of these sessions; `agrees` (False: in every second one it does not) when it is asked again; or it has failed."""
-
-    def step(story: Story) -> None:
-        for score in scores:
-            again = 1.4 - score if agrees is False and story.sessions % 2 else score
-            story.judged(
-                [score],
-                again=None if agrees is None else again,
-                failed=bool(reason),
-                reason=None if reason == "failed" else reason or None,
-            )
-
-    return step
+    return lambda story: story.judged(scores, agrees=agrees, reason=reason)
 
 
 def near(progress: float) -> Step:
@@ -129,7 +205,7 @@ STORIES: dict[str, tuple[list[Step], str | None, list[int]]] = {
         [40],
     ),
     "a judge that is away is asked once more for each session": (
-        [*DROPPED, judged([0.0] * 12, reason="failed"), lambda story: story.look(after=AGAIN)],
+        [*DROPPED, judged([0.0] * 12, reason=AWAY), lambda story: story.look(after=AGAIN)],
         "the judge is asked: 0 of 40 sessions judged, no verdict yet; 12 have no answer",
         [40, 28],
     ),
@@ -161,7 +237,7 @@ def test_a_day_asks_no_more_than_one_drop_may_cost() -> None:
     story.judged(GOOD)
     for _ in range(12):
         story.drop()
-        story.judged([0.7] * 20, failed=True)
+        story.judged([0.7] * 20, reason=AWAY)
         end(story)
         story.look()
 
@@ -176,7 +252,7 @@ def test_two_agents_that_drop_at_once_have_an_opinion_each() -> None:
         each.judged(GOOD)
         each.drop()
     one.judged(BAD)
-    other.judged([0.0] * 12, failed=True)
+    other.judged([0.0] * 12, reason=AWAY)
     look(one)
 
     assert one.words.startswith("the judge agrees")
