@@ -1,7 +1,5 @@
 """Spans that come after their trace has closed: read again, late, or ignored."""
 
-import pytest
-
 from collector.assembly.open_trace import Closing
 from tests.support.open_traces_driver import OpenTracesDriver
 from tests.support.spans import Made, child, remote, root
@@ -49,22 +47,6 @@ def test_at_or_below_the_last_offset_is_a_reread() -> None:
     assert not result.needed
     assert not result.late
     assert len(again.open_traces) == 0
-
-
-@pytest.mark.parametrize(
-    ("time", "revision", "admitted"),
-    [(706, 0, True), (706.1, 0, False), (200, 2, True), (200, 3, False)],
-)
-def test_past_late_or_past_max_revisions_it_is_ignored(
-    time: float, revision: int, admitted: bool
-) -> None:
-    driver = OpenTracesDriver()
-    driver.complete(closed(driver), revision=revision)
-
-    result = driver.send(time, child(2), child(3))
-
-    assert len(driver.open_traces) == admitted
-    assert result.late == ({} if admitted else {("shop", "ignored"): 2})
 
 
 def test_what_comes_far_too_late_is_ignored_even_while_the_trace_is_on_its_way() -> None:

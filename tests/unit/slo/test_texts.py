@@ -110,10 +110,24 @@ def test_it_says_since_when_and_by_how_much(
     assert [part for part in parts if part not in said[name]] == []
 
 
+FAILED_SINCE = {
+    "AgentQualityFastBurn": 3_600,
+    "AgentQualitySlowBurn": 21_600,
+    "AgentQualityBudgetDraining": 259_200,
+}
+"""Alerts that lead to the sessions that failed, and from how many seconds back."""
+PAGES = {
+    "AgentJudgeByChance": "agreement",
+    **dict.fromkeys((*FAILED_SINCE, "AgentReliabilityBelowObjective"), "sessions"),
+}
+
+
 @pytest.mark.parametrize(
     "name", [each.name for each in ALERTS if {"service", "agent"} <= set(each.labels)]
 )
-def test_it_links_to_the_agent(said: dict[str, str], name: str) -> None:
+def test_it_links_to_the_agent_or_to_those_of_its_sessions_that_it_is_about(
+    said: dict[str, str], name: str
+) -> None:
     links: list[str] = re.findall(r'page="([^"]*)"', said[name])
 
     assert links
@@ -122,34 +136,14 @@ def test_it_links_to_the_agent(said: dict[str, str], name: str) -> None:
         given = {key: value for key, (value,) in parse_qs(address.query).items()}
         assert link.startswith("https://spanwise.example.com/of/us/")
         assert PLACE.items() <= given.items()
-        page = "agreement" if name == "AgentJudgeByChance" else ""
-        assert address.path == "/of/us/" + ("sessions" if name in SINCE else page)
-
-
-SINCE = {
-    "AgentQualityFastBurn": 3_600,
-    "AgentQualitySlowBurn": 21_600,
-    "AgentQualityBudgetDraining": 259_200,
-    "AgentReliabilityBelowObjective": None,
-}
-"""Alerts that lead to sessions, and how many seconds back."""
-
-
-@pytest.mark.parametrize("name", SINCE)
-def test_the_page_of_sessions_shows_those_that_its_link_is_about(
-    said: dict[str, str], name: str
-) -> None:
-    links: list[str] = re.findall(r'page="([^"]*)"', said[name])
-
-    assert links
-    for link in links:
-        given = {key: value for key, (value,) in parse_qs(urlsplit(link).query).items()}
-        asked, wrong = filter_of(given, now=1e6, running_away=frozenset)
-        back = SINCE[name]
-        assert wrong == []
-        assert (asked.service, asked.agent) == (PLACE["service"], PLACE["agent"])
-        assert asked.failed == (None if back is None else "agent_reliability")
-        assert asked.since == (None if back is None else (1e6 - back) * 1e6)
+        assert address.path == "/of/us/" + PAGES.get(name, "")
+        if PAGES.get(name) == "sessions":
+            asked, wrong = filter_of(given, now=1e6, running_away=frozenset)
+            back = FAILED_SINCE.get(name)
+            assert wrong == []
+            assert (asked.service, asked.agent) == (PLACE["service"], PLACE["agent"])
+            assert asked.failed == (None if back is None else "agent_reliability")
+            assert asked.since == (None if back is None else (1e6 - back) * 1e6)
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=[each.name for each in ALERTS])

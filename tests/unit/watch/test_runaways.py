@@ -4,7 +4,6 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-import pytest
 
 from collector.log.port import SIGNALS, TRACES, WINDOWS
 from collector.records.codec import encode
@@ -194,30 +193,25 @@ def test_an_open_trace_with_far_more_model_calls_than_usual_is_reported_at_once(
     assert signal.metadata["usual_model_calls"] == 5
 
 
-@pytest.mark.parametrize("calls", [20, 40])
-def test_a_healthy_open_trace_says_nothing(calls: int) -> None:
-    assert said(warm(calls=10), looked_at(calls)) is None
-    assert said(warm(9), looked_at(calls)) is None, "nothing is usual yet"
+@for_each(
+    "ranker,record,wanted",
+    [
+        # An open trace says nothing while it is healthy, or nothing is usual yet.
+        *((warm(calls=10), looked_at(calls), None) for calls in (20, 40)),
+        *((warm(9), looked_at(calls), None) for calls in (20, 40)),
+        (warm(), looked_at(model="gpt-4o-mini"), None),  # which has its own usual
+        (Ranker(RANKED), looked_at(0, loop=True), (0.0, False, None)),  # without any history
+        # The closing gives one final outcome.
+        (warm(), looked_at(closed=True), (0.0, True, "idle")),
+        (warm(calls=10), looked_at(closed=True), (1.0, True, "idle")),
+    ],
+)
+def test_what_is_said_of_a_trace(
+    ranker: Ranker, record: RunawayRecord, wanted: tuple[float, bool, str | None] | None
+) -> None:
+    signal = said(ranker, record)
 
-
-def test_a_loop_is_reported_without_any_history() -> None:
-    signal = said(Ranker(RANKED), looked_at(0, loop=True))
-
-    assert signal is not None
-    assert signal.score == 0.0
-
-
-def test_another_model_of_the_agent_has_its_own_usual() -> None:
-    assert said(warm(), looked_at(model="gpt-4o-mini")) is None
-
-
-def test_the_closing_gives_one_final_outcome_found_or_not() -> None:
-    found, fine = (said(warm(calls=n), looked_at(closed=True)) for n in (5, 10))
-
-    assert found is not None
-    assert fine is not None
-    assert (found.final, found.closed, found.score) == (True, "idle", 0.0)
-    assert (fine.final, fine.score) == (True, 1.0)
+    assert (signal and (signal.score, signal.final, signal.closed)) == wanted
 
 
 def test_the_id_names_the_history_only_where_that_made_the_outcome() -> None:

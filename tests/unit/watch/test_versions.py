@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from collector.base.telemetry import OTHER
-from collector.config.tree import AgentWindow
 from collector.records.comparison import VersionWindow
 from collector.records.signal import Signal
 from tests.support.publisher import Publisher
@@ -62,22 +61,6 @@ async def test_versions_of_agents_that_share_their_labels_do_not_end_each_other(
         await publisher.publish(session("1" if n < 3 else "2", n, agent=OTHER))
 
     assert set(shown(publisher)) == {"1", "2"}
-
-
-async def test_a_busy_version_that_fills_its_windows_within_the_silence_ends_the_other_all_the_same() -> (
-    None
-):
-    limits = AgentWindow(sessions=2)
-    publisher = Publisher(limits=limits)
-    await publisher.publish(session("1", 0))
-
-    await publisher.publish(*(session("2", 1 + n / 4, 0.9) for n in range(60)))
-    publisher.log.clock.now += 10
-    await publisher.step()
-    publisher = publisher.successor()  # and a restart does not begin to wait again
-    await publisher.publish(session("2", 16, 0.9))
-
-    assert shown(publisher) == {"2": 0.9}
 
 
 async def test_sessions_without_a_score_are_sessions_of_their_version() -> None:
