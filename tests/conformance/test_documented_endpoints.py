@@ -14,10 +14,8 @@ from tests.support import documented
 from tests.support.api_stand import Stand
 from tests.support.documented_edges import (
     BODIES,
-    CURSORS,
     EDGES,
     GATE,
-    HUGE,
     READ,
     STREAM,
     TAKEN,
@@ -76,21 +74,6 @@ async def test_no_parameter_of_what_is_read_makes_a_fault(
         assert reply.status_code < 500, (place, query[:200], reply.text[:300])
         if path.startswith("/api/v1") and "csv" not in reply.headers["content-type"]:
             assert ("error" in reply.json()) == (reply.status_code >= 400), (query, reply.text)
-
-
-@pytest.mark.parametrize("place", CURSORS)
-async def test_what_is_no_place_of_the_stream_makes_no_fault(
-    place: str, client: httpx.AsyncClient
-) -> None:
-    reply = await client.get(STREAM, headers=[(b"last-event-id", place.encode())])
-
-    assert reply.status_code == 422
-
-
-async def test_a_limit_is_one_whatever_its_zeros(client: httpx.AsyncClient) -> None:
-    reply = await client.get(f"/api/v1/signals?limit={HUGE[:20]}")
-
-    assert reply.status_code == 422
 
 
 async def test_no_body_of_the_gate_makes_a_fault(client: httpx.AsyncClient) -> None:

@@ -42,7 +42,6 @@ from tests.support.hostile_answers import (
 from tests.support.notices import notice
 from tests.support.signals import signal
 from tests.support.tools.scores import published_signals
-from tests.support.tools.stub import TAKEN
 
 LARGEST = 48 << 20
 """Bytes that an answer may cost at its worst: below what any of the bombs inflates to."""
@@ -153,16 +152,6 @@ async def test_what_is_not_the_tools_yes_is_tried_again(name: str, server: Hosti
     assert delivered == []
     assert not [head for head in server.heads if "\r\ncookie:" in head]
     assert all("\r\naccept-encoding: identity\r\n" in head for head in server.heads)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_what_the_target_promises_is_a_yes(kind: str, server: HostileServer) -> None:
-    outlet = _notices(kind, server.url)
-    server.reply = answer(TAKEN[kind].data, f"{TAKEN[kind].status} Yes")
-
-    await outlet.tell()
-
-    await outlet.close()
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tests.support.provider_ways import (
     NONE,
     Reply,
     Way,
+    always,
     every_second,
     first,
     good,
@@ -225,27 +226,22 @@ SPELLINGS = [
 
 @pytest.mark.filterwarnings("ignore:.*ReadOnly:UserWarning")  # of litellm's reader of Ollama
 @pytest.mark.parametrize(("model", "base", "path"), SPELLINGS)
-async def test_spellings_of_models_and_their_base_urls(model: str, base: str, path: str) -> None:
+async def test_spellings_of_models_and_their_base_urls_and_each_provider_s_faults_are_read_alike(
+    model: str, base: str, path: str
+) -> None:
+    """Status, code and the pause asked for, in whatever error the library puts them."""
     with ProviderServer(good) as server:
-        provider = provider_of(server, base)
-        answer = await provider.ask(prompt(1), model=model)
+        answer = await provider_of(server, base).ask(prompt(1), model=model)
     assert read_object(answer.text) == {"score": 0.8}
     assert path in server.paths[0]
 
-
-@pytest.mark.filterwarnings("ignore:.*ReadOnly:UserWarning")  # of litellm's reader of Ollama
-@pytest.mark.parametrize(("model", "base", "path"), SPELLINGS)
-async def test_each_provider_s_faults_are_read_alike(model: str, base: str, path: str) -> None:
-    """Status, code and the pause asked for, in whatever error the library puts them."""
     for bad, passing in (
         (refusal(503, "busy", retry_after="7"), True),
         (refusal(429, "quota", code="insufficient_quota"), False),
         (refusal(401, "wrong key"), False),
     ):
-        with ProviderServer(lambda _n, _b, bad=bad: bad) as server:
-            provider = provider_of(server, base)
-            with pytest.raises(JudgeError) as caught:
-                await provider.ask(prompt(1), model=model, is_last=False)
+        with ProviderServer(always(bad)) as server, pytest.raises(JudgeError) as caught:
+            await provider_of(server, base).ask(prompt(1), model=model, is_last=False)
         assert caught.value.passing == passing, caught.value
         assert str(bad.status) in caught.value.message
         assert caught.value.retry_after == (7.0 if bad.status == 503 else None)

@@ -72,16 +72,13 @@ def whole(kafka: KafkaLogConfig) -> Config:
 
 
 async def test_records_go_and_come_over_sasl_and_tls(secured: tuple[KafkaNode, Path]) -> None:
+    await asyncio.to_thread(connect_all, whole(settings(secured, PASSWORD)))
     log = await KafkaLog.open(settings(secured, PASSWORD), clock=wall, telemetry=Telemetry())
 
     await log.write([new(TRACES, b"secret")])
 
     assert await all_of(log, TRACES) == [b"secret"]
     await log.close()
-
-
-def test_validate_finds_the_secured_cluster_fit(secured: tuple[KafkaNode, Path]) -> None:
-    connect_all(whole(settings(secured, PASSWORD)))
 
 
 async def test_a_wrong_password_and_a_strangers_certificate_are_configuration_errors(

@@ -1,13 +1,11 @@
-"""Scores in a real Phoenix, read back from it, and the traces that `forward.keep` sends there."""
+"""Scores in a real Phoenix, read back from it."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from collector.base.errors import Retryable
 from collector.config.sinks import PhoenixSinkConfig
@@ -17,16 +15,12 @@ from collector.sinks.phoenix import PhoenixSink
 from collector.sinks.writeback.set_aside import FIRST_WAIT
 from tests.support.eventually import eventually
 from tests.support.gate import Gate
-from tests.support.otlp import body, span
-from tests.support.sender import send
-from tests.support.service import Service
 from tests.support.signals import encode, hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract
 from tests.support.tools.phoenix import (
     annotations_of,
     delete_annotations,
     send_traces,
-    spans_in,
     traces,
 )
 from tests.support.tools.scores import HandClock, otlp, published_signals, scores_survive_a_kill
@@ -36,7 +30,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 KNOWN = [hex_of(f"t-{number}") for number in range(600)]
 SESSION = "a session of Phoenix"
-FAILED = Status.STATUS_CODE_ERROR
 
 
 @pytest.fixture(scope="module")
@@ -185,31 +178,6 @@ async def test_a_wrong_address_names_the_setting(phoenix: Server) -> None:
     with pytest.raises(Retryable, match=r"^sinks\.phoenix\.endpoint .*HTTP 40[45]"):
         await path.deliver(published_signals(signal()))
     await path.close(5.0)
-
-
-def test_the_traces_that_are_kept_are_there_whole_and_no_others(
-    phoenix: Server, tmp_path: Path
-) -> None:
-    keep = {"share": 0, "others": 0, "slow": None, "new_versions": 0, "wait": "500ms"}
-    forward = {"endpoint": phoenix.url, "protocol": "http", "keep": keep}
-    settings = (f"forward={json.dumps(forward)}", "windows.trace.root_grace=100ms")
-    sent = [hex_of(f"forwarded {number}") for number in range(6)]
-    with Service(tmp_path, *settings, workers=0) as service:
-        for number, each in enumerate(sent):
-            # Phoenix knows a span by its own id alone.
-            root, child = (span(bytes.fromhex(each), 1000 + 2 * number + n) for n in (0, 1))
-            child.parent_span_id = root.span_id
-            root.status.code = FAILED if number % 2 else Status.STATUS_CODE_OK
-            send(service.grpc, body(child, root))
-        service.wait_for("what is kept", lambda: set(sent[1::2]) <= traces(phoenix.url))
-        decided = 'spanwise_forward_traces_total{reason="other",result="dropped"}'
-        service.wait_for("what is not", lambda: service.metrics().get(decided) == 3)
-
-    assert set(sent) & traces(phoenix.url) == set(sent[1::2])
-    spans = [each for each in spans_in(phoenix.url) if each["context"]["trace_id"] in sent]
-    assert len({each["context"]["span_id"] + each["context"]["trace_id"] for each in spans}) == 6
-    reasons = [each["attributes"].get("spanwise.kept") for each in spans]
-    assert sorted(reasons, key=str) == [None] * 3 + ["failed"] * 3
 
 
 async def test_every_final_score_of_recordings_is_there_once_after_two_sends_and_a_kill(

@@ -5,10 +5,8 @@ import socket
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 import pytest
@@ -19,8 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, seed
-from tests.support.api_stand import Stand, filled
-from tests.support.mutation import TEXTS, mutated, not_unicode, otlp_json, torn
+from tests.support.mutation import mutated, not_unicode, otlp_json, torn
 from tests.support.received_log import spans_of
 from tests.support.receiving import Served, export, serving
 
@@ -167,32 +164,3 @@ def test_torn_heads_get_a_declared_answer_or_none(fuzz: Fuzz, served: Served, ru
             assert int(answer[:3]) in {*STATUSES, 404, 405, 431}, answer
 
     fuzz(check, RANDOM)
-
-
-PATHS = ("/api/v1/traces/", "/api/v1/sessions/", "/trace?id=", "/session?id=", "/")
-QUERIES = (
-    "/api/v1/signals?session_id=",
-    "/api/v1/signals?trace_id=",
-    "/api/v1/signals?cursor=",
-    "/api/v1/signals?limit=",
-    "/api/v1/sessions?agent=",
-    "/api/v1/sessions?service=",
-    "/api/v1/agents?cursor=",
-    "/api/v1/sessions/s-1?service=",
-)
-
-
-def test_paths_of_the_admin_port_are_answered(fuzz: Fuzz, run: Run, tmp_path: Path) -> None:
-    stand = filled(Stand(tmp_path))
-    try:
-
-        def check(path: str, text: str) -> None:
-            reply = run(stand.get(path + quote(text, errors="replace")))
-            assert reply.status_code in {200, 400, 404, 405, 414, 422}, reply
-            if reply.headers["content-type"].startswith("application/json"):
-                assert reply.json() is not None
-
-        texts = st.sampled_from(TEXTS) | st.text(max_size=30) | st.sampled_from(["s-1", "1" * 32])
-        fuzz(check, st.sampled_from((*PATHS, *QUERIES)), texts)
-    finally:
-        stand.close()

@@ -1,8 +1,7 @@
 """What every Log must do. Each adapter subclasses `LogContract` and says how it is opened.
 
 What only a log that owns its records can promise (one transaction, its own clock, shares) stands in
-`owned_log_contract.py`, which Kafka's adapter does not subclass; what only a shared one can, in
-`shared_log_contract.py`.
+`owned_log_contract.py`, which Kafka's adapter does not subclass.
 """
 
 import asyncio

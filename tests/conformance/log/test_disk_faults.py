@@ -21,7 +21,7 @@ from collector.base.watch import PartEnded
 from collector.log.disk import writer
 from collector.log.disk.disk_log import DiskLog
 from collector.log.disk.store import DiskStore
-from collector.log.port import SIGNALS, SPANS, TRACES, New, Position
+from collector.log.port import SIGNALS, SPANS, TRACES, New
 from tests.support.disk_log import SMALL, Open
 from tests.support.log_steps import all_of, assigned, commit_of, fill, new
 from tests.support.owned_log_contract import dropped, sample
@@ -164,23 +164,6 @@ async def test_an_environment_that_is_lost_is_opened_again(
     assert await all_of(log, TRACES) == [b"before", b"after"]
 
 
-async def test_a_bug_in_the_writer_does_not_end_it(
-    open_log: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = await open_log()
-
-    def fails(_: writer.DiskTxn) -> None:
-        raise ZeroDivisionError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(writer.DiskTxn, "save", fails)
-        with pytest.raises(LogUnavailable):
-            await log.write([new(TRACES, b"undone")])
-    await log.write([new(TRACES, b"done")])
-
-    assert await all_of(log, TRACES) == [b"done"]
-
-
 async def test_waiting_calls_share_a_transaction(
     open_log: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,22 +246,25 @@ def _measured(telemetry: Telemetry) -> float:
     raise AssertionError("never measured")
 
 
-async def test_drops_are_not_counted_for_what_was_not_done(
-    open_log: Open, telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [ZeroDivisionError(), lmdb.DiskError("mdb_put", 28)])
+async def test_a_transaction_that_fails_ends_no_writer_and_counts_no_drops(
+    open_log: Open, telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     log = await open_log()
     await log.write([new(SIGNALS, b"g" * 400_000) for _ in range(2)])
 
     def fails(_: writer.DiskTxn) -> None:
-        raise lmdb.DiskError("mdb_put", 28)
+        raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(writer.DiskTxn, "save", fails)
         with pytest.raises(LogUnavailable):
             await log.write([new(SIGNALS, b"g" * 600_000)])
+    await log.write([new(TRACES, b"done")])
 
     assert dropped(telemetry, SIGNALS, "share") == 0
     assert len(await all_of(log, SIGNALS)) == 2
+    assert await all_of(log, TRACES) == [b"done"]
 
 
 async def test_every_commit_is_synced(open_log: Open) -> None:
@@ -288,12 +274,3 @@ async def test_every_commit_is_synced(open_log: Open) -> None:
     assert flags["sync"]
     assert flags["metasync"]
     assert not flags["map_async"]
-
-
-async def test_a_release_of_what_never_was_changes_nothing(open_log: Open) -> None:
-    log = await open_log()
-
-    log.release([Position("nothing", 0, 1), Position(SPANS, 99, 1), Position(SPANS, 0, 1 << 40)])
-    await log.write([new(SPANS, b"fine")])
-
-    assert await all_of(log, SPANS) == [b"fine"]

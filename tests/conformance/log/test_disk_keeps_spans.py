@@ -9,7 +9,7 @@ from collector.base.errors import LogFull, RecordTooLarge
 from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
 from collector.log.embedded.retention import Quotas
-from collector.log.port import CLOSINGS, SPANS, TRACES, Position
+from collector.log.port import SPANS, TRACES, Position
 from tests.support.disk_log import SMALL
 from tests.support.log_steps import GROUPS, all_of, commit_of, commit_to, fill, new
 from tests.support.owned_log_contract import dropped
@@ -55,25 +55,6 @@ async def write(log: DiskLog, clock: SetClock, topic: str, numbers: range) -> li
         clock.now += 1
         written += await log.write([new(topic, value(number))])
     return written
-
-
-async def test_spans_that_are_not_read_are_never_dropped(
-    log: DiskLog, telemetry: Telemetry
-) -> None:
-    written = await fill(log, SPANS, SIZE)
-    held = len(await all_of(log, SPANS))
-    assert held == len(written)
-    with pytest.raises(LogFull):
-        await log.write([new(TRACES, b"with it"), new(SPANS, b"s" * SIZE)])
-    assert await all_of(log, TRACES) == []
-
-    await log.write([new(CLOSINGS, b"closing still fits"), new(TRACES, b"and its trace")])
-    half = written[held // 2].offset
-    await commit_to(log, "assembly", SPANS, half)
-    more = await fill(log, SPANS, SIZE)
-
-    assert len(more) == held // 2 == dropped(telemetry, SPANS, "expired")
-    assert len(await all_of(log, SPANS)) == held
 
 
 async def test_one_trace_that_stays_open_does_not_hold_the_others(

@@ -20,9 +20,9 @@ from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.kafka.reader import KafkaReader
 from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, New, Position
 from tests.conformance.log.conftest import Opening
+from tests.conformance.log.test_kafka_log import owned_after
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.log_steps import all_of, assigned, at_end, commit_to, new, reading, take, values
-from tests.support.shared_log_contract import owned_after
 
 pytestmark = pytest.mark.kafka
 

@@ -18,7 +18,7 @@ from collector.base.errors import LogFull
 from collector.config.tree import ReceiverConfig
 from collector.receiver.answers import Code, http_status
 from collector.records.feedback import FeedbackRules
-from tests.support.otlp import body, request, span
+from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, PROTOBUF, head, one_span, post, status_of
 from tests.support.receiving import connected, posted, sdk_spans, serving, through
 from tests.support.table import for_each
@@ -90,18 +90,6 @@ async def test_h2_both_media_types_are_spoken_and_answered_in_kind(
     if expected == 200:
         assert reply.headers["content-type"] == media.lower().partition(";")[0]
         assert len(served.log.spans()) == 1
-
-
-async def test_h3_both_encodings_give_the_same_span_at_one_port() -> None:
-    """H3."""
-    same = request(span())
-    plain = one_span(traceId=f"{1:032x}", spanId=f"{1:016x}")
-    async with serving() as served:
-        await post(served.url, same.SerializeToString())
-        await post(served.url, plain, JSON)
-
-        first, second = ((s.trace_id, s.span_id, s.name) for s in served.log.spans())
-        assert first == second
 
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {

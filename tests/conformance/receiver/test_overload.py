@@ -33,11 +33,6 @@ async def test_while_scoring_is_behind_a_part_is_asked_to_come_back_later() -> N
         )
 
 
-async def test_without_a_limit_everything_is_taken() -> None:
-    async with serving(behind=lambda: FAR, max_score_lag=None) as served:
-        assert (await export(served.target, SENT)).code is grpc.StatusCode.OK
-
-
 async def test_after_a_full_log_a_message_is_not_even_read() -> None:
     async with serving() as served:
         served.log.write_failures = [LogFull("full")]
