@@ -44,8 +44,8 @@ def span(
     else:
         attributes["gen_ai.agent.name"] = "desk"
         attributes["gen_ai.request.model"] = "gpt-4o-mini"
-        attributes["gen_ai.input.messages"] = _said("user", question)
-        attributes["gen_ai.output.messages"] = _said("assistant", answer)
+        attributes["gen_ai.input.messages"] = said("user", question)
+        attributes["gen_ai.output.messages"] = said("assistant", answer)
     made.attributes.extend(key_values(attributes))
     return made
 
@@ -62,5 +62,6 @@ def asked(
     return request(service, [span(session, question, answer, number=number)])
 
 
-def _said(role: str, text: str) -> str:
+def said(role: str, text: str) -> str:
+    """A message as `gen_ai.input.messages` and `gen_ai.output.messages` hold it."""
     return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}])

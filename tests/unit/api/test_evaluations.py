@@ -51,12 +51,14 @@ def dropped(stand: Stand, reason: str) -> float:
     return stand.counted("spanwise_external_evaluations_dropped_total", reason=reason)
 
 
-def test_a_score_has_the_agent_the_session_and_the_version_of_its_trace(stand: Stand) -> None:
-    filled(stand)
-    stand.take_feedback(said(version="3", comment="too formal", time=rfc3339(make.START + 5)))
-    stand.time += 10
+def test_a_score_has_the_agent_the_session_and_the_version_of_its_trace(
+    filled_stand: Stand,
+) -> None:
+    score = said(version="3", comment="too formal", time=rfc3339(make.START + 5))
+    filled_stand.take_feedback(score)
+    filled_stand.time += 10
 
-    (found,) = published(stand)
+    (found,) = published(filled_stand)
 
     assert {
         "scope": "trace",
@@ -74,7 +76,7 @@ def test_a_score_has_the_agent_the_session_and_the_version_of_its_trace(stand: S
         "final": True,
         "first": True,
     }.items() <= found.items()
-    assert published(stand) == [], "once"
+    assert published(filled_stand) == [], "once"
 
 
 def test_before_its_trace_and_up_to_a_week_after(stand: Stand) -> None:
@@ -92,53 +94,51 @@ def test_before_its_trace_and_up_to_a_week_after(stand: Stand) -> None:
     assert names_of(published(stand)) == []
 
 
-def test_of_a_session_named_or_by_its_trace(stand: Stand) -> None:
-    filled(stand)
-    stand.take_feedback(
+def test_of_a_session_named_or_by_its_trace(filled_stand: Stand) -> None:
+    filled_stand.take_feedback(
         said(name="whole", scope="session"), said(session_id="s-2", service="refunds")
     )
 
-    whole, named = published(stand)
+    whole, named = published(filled_stand)
 
     assert (whole["scope"], whole["session_id"], whole["trace_id"]) == ("session", "s-1", None)
     assert whole["traces"] == {"first": ONE, "newest": f"{2:032x}"}
     assert (named["scope"], named["service"], named["agent"]) == ("session", "refunds", "clerk")
 
 
-def test_a_repeat_is_no_news_and_the_newest_wins(stand: Stand) -> None:
-    filled(stand)
+def test_a_repeat_is_no_news_and_the_newest_wins(filled_stand: Stand) -> None:
     times = [rfc3339(make.START + each) for each in range(3)]
-    stand.time += 60
-    stand.take_feedback(said(0.5, time=times[1]))
-    (first,) = published(stand)
+    filled_stand.time += 60
+    filled_stand.take_feedback(said(0.5, time=times[1]))
+    (first,) = published(filled_stand)
 
-    stand.take_feedback(
+    filled_stand.take_feedback(
         said(0.5, time=times[1]), said(0.5, time=times[2]), said(0.1, time=times[0])
     )
-    assert published(stand) == [], "the same twice, and one that is older"
+    assert published(filled_stand) == [], "the same twice, and one that is older"
 
-    stand.take_feedback(said(0.9, time=times[2]))
-    (second,) = published(stand)
+    filled_stand.take_feedback(said(0.9, time=times[2]))
+    (second,) = published(filled_stand)
     assert (first["first"], second["first"]) == (True, False), "it counts once"
     assert second["revision"] > first["revision"]
     assert second["score"] == 0.9
 
 
-def test_a_time_in_the_future_wins_no_longer_than_now(stand: Stand) -> None:
-    filled(stand)
-    stand.take_feedback(said(0.5, time="9999-01-01T00:00:00Z"))
-    (first,) = published(stand)
-    stand.time += 1
-    stand.take_feedback(said(0.7, now=stand.time))
-    (second,) = published(stand)
-    assert second["revision"] > first["revision"]
+def test_a_time_in_the_future_wins_no_longer_than_now(filled_stand: Stand) -> None:
+    revisions: list[int] = []
+    for time in ("9999-01-01T00:00:00Z", None):
+        filled_stand.take_feedback(said(0.5 if time else 0.7, now=filled_stand.time, time=time))
+        revisions += [each["revision"] for each in published(filled_stand)]
+        filled_stand.time += 1
+
+    assert len(revisions) == 2
+    assert revisions[1] > revisions[0]
 
 
-def test_a_crash_before_it_is_noted_makes_the_same_signal(stand: Stand) -> None:
-    filled(stand)
-    stand.take_feedback(said(), said(name="other"))
-    index = stand.api._index
-    stand.match(max_age=DAY)
+def test_a_crash_before_it_is_noted_makes_the_same_signal(filled_stand: Stand) -> None:
+    filled_stand.take_feedback(said(), said(name="other"))
+    index = filled_stand.api._index
+    filled_stand.match(max_age=DAY)
     once, again = (index.due_scores(SCORES) or [] for _ in range(2))
     assert [each.ready for each in once] == [each.ready for each in again]
     assert len(once) == 2
@@ -159,15 +159,14 @@ def test_a_flood_for_traces_that_never_come_takes_no_place_of_another_service(
     assert names_of(published(stand)) == ["quiet"]
 
 
-def test_of_one_trace_a_hundred(stand: Stand) -> None:
-    filled(stand)
-    stand.take_feedback(*(said(id=str(number)) for number in range(MOST_OF_A_SUBJECT + 5)))
+def test_of_one_trace_a_hundred(filled_stand: Stand) -> None:
+    filled_stand.take_feedback(*(said(id=str(number)) for number in range(MOST_OF_A_SUBJECT + 5)))
 
-    found = published(stand)
+    found = published(filled_stand)
 
     assert len(found) == MOST_OF_A_SUBJECT
     assert sum(each["first"] for each in found) == 1, "a trace counts once for each evaluator"
-    assert dropped(stand, "subject_full") == 5
+    assert dropped(filled_stand, "subject_full") == 5
 
 
 def test_ten_thousand_names_leave_the_known_ones(stand: Stand) -> None:
@@ -204,15 +203,14 @@ def test_a_flood_of_names_lets_no_other_service_wait(
     assert stand.api._index.due_scores(SCORES) is None
 
 
-def test_it_goes_with_its_session(stand: Stand) -> None:
-    filled(stand)
-    stand.take_feedback(said(), said(session_id="s-1", service="support-bot"))
-    published(stand)
+def test_it_goes_with_its_session(filled_stand: Stand) -> None:
+    filled_stand.take_feedback(said(), said(session_id="s-1", service="support-bot"))
+    published(filled_stand)
 
-    with stand.api._index._changing() as change:
+    with filled_stand.api._index._changing() as change:
         change.evict_oldest(10)
 
-    with stand.api._index.reading() as reading:
+    with filled_stand.api._index.reading() as reading:
         left = reading.connection.execute("SELECT count(*) FROM evaluations").fetchone()[0]
     assert left == 0
 

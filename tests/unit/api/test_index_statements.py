@@ -5,7 +5,7 @@ import asyncio
 import re
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,14 +17,12 @@ import pytest
 import collector.api
 from collector.api.session_list import SORTS, STATUSES
 from collector.records.external import EvaluationRules
-from collector.records.standing import Drop, Standing
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled
+from tests.support.standings import drop, standings
 from tests.unit.api.test_feedback import said
 
-pytestmark = (
-    pytest.mark.heavy
-)  # half a minute of CPU, for what only a change of a statement can break
+pytestmark = pytest.mark.heavy  # half a minute of CPU, for what a change of a statement can break
 ROWS = 200_000
 FIRST = 1_000
 """The first of the rows that are copies."""
@@ -85,13 +83,13 @@ def sites() -> Iterator[Site]:
                     yield path.name, node.end_lineno or 0, node.end_col_offset or 0
 
 
-def swell(connection: sqlite3.Connection, rows: int = ROWS, waiting: int = 20_000) -> None:
-    """Make so many copies of the last trace, each in a session of its own, and feedback of as many."""
+def swell(connection: sqlite3.Connection) -> None:
+    """Copy the last trace, each copy in a session of its own, with feedback of each tenth that waits."""
     connection.execute("CREATE TEMP TABLE copies (n INTEGER PRIMARY KEY)")
     connection.execute(
         "INSERT INTO copies WITH RECURSIVE each (n) AS (SELECT ? UNION ALL SELECT n + 1 FROM each LIMIT ?)"
         " SELECT n FROM each",
-        (FIRST, rows),
+        (FIRST, ROWS),
     )
     trace, session = connection.execute("SELECT max(id), session FROM traces").fetchone()
     changed: dict[str, tuple[str, dict[str, str]]] = {
@@ -119,23 +117,14 @@ def swell(connection: sqlite3.Connection, rows: int = ROWS, waiting: int = 20_00
     connection.execute(
         "INSERT INTO feedback SELECT 'copy-' || n, printf('%032x', n + (n % ? = 0) * 1e9), NULL, NULL, NULL, ? + n,"
         " 1 + (n % ? = 0), 'thumb', 'human', 1, ? FROM copies",
-        (rows // waiting, 1e6 * make.START, rows // waiting, msgspec.json.encode(said())),
+        (10, 1e6 * make.START, 10, msgspec.json.encode(said())),
     )
     connection.execute("DROP TABLE copies")
 
 
 async def ask(stand: Stand) -> None:
     """Every question that the pages and `/api/v1` have."""
-    drop = Drop(
-        evaluator="agent_reliability",
-        scope="session",
-        direction="worse",
-        since=make.START + 2,
-        mean_rank=0.2,
-        sessions=63,
-    )
-    standing = Standing(service="support-bot", agent="planner", drops=(drop,))
-    stand.standings = {("support-bot", "planner"): standing}
+    stand.standings = standings(0.14, drop(since=make.START + 2))
     trace, agent = f"{2:032x}", "service=support-bot&agent=planner"
     session = "service=support-bot&id=s-1"
     sorts = [
@@ -174,10 +163,9 @@ async def ask(stand: Stand) -> None:
         if following:
             more = await stand.get(path + ("&" if "?" in path else "?") + f"cursor={following}")
             assert more.status_code == 200, path
-    with stand.api._index.reading() as reader:
-        reader.points(reader.versions("support-bot", "planner"), 0.0, 2e9, 9, began=0.0)
-        reader.newest(1)
     with stand.api._index.reading() as reading:
+        reading.points(reading.versions("support-bot", "planner"), 0.0, 2e9, 9, began=0.0)
+        reading.newest(1)
         reading.since(0, None, 10)
         reading.newest_sequence()
         reading.forwarded_since(0)
@@ -203,14 +191,10 @@ def write(stand: Stand) -> None:
 def write_scores(stand: Stand) -> None:
     """Scores of others of a trace, its session and a task, each in turn with and without a place."""
     index = stand.api._index
-    subjects: tuple[dict[str, Any], ...] = (
-        {},
-        {"task_id": "task"},
-        {"session_id": "s-9", "service": "support-bot"},
-    )
+    of_session = {"session_id": "s-9", "service": "support-bot"}
     scores = [
         said(0.5, kind="code", name=f"score {number}", **about)
-        for about in subjects
+        for about in ({}, {"task_id": "task"}, of_session)
         for number in range(2)
     ]
     with pytest.MonkeyPatch.context() as patch:
@@ -289,39 +273,3 @@ def costly(statement: str, plan: Iterable[str]) -> list[str]:
         and not re.match(small, each)
         and not (in_order and " USING " in each)
     ]
-
-
-def steps(stand: Stand, work: Callable[[], object]) -> int:
-    """How many steps of SQLite's machine the writer makes, in tens."""
-    tens = 0
-
-    def count() -> int:
-        nonlocal tens
-        tens += 1
-        return 0
-
-    with stand.api._index.file.writing() as (connection, _):
-        connection.set_progress_handler(count, 10)
-    work()
-    connection.set_progress_handler(None, 10)
-    return tens
-
-
-def test_feedback_costs_the_same_however_much_waits(tmp_path: Path) -> None:
-    """Each second one look goes over at most `MOST_WAITING` entries of an index; nothing else knows how many wait."""
-    taken: list[list[int]] = []
-    for rows, waiting in ((1_000, 100), (40_000, 20_000)):
-        stand = filled(Stand(tmp_path / str(rows)))
-        with stand.api._index.file.writing() as (connection, _):
-            swell(connection, rows, waiting)
-        comes = make.trace_value(make.trace(50, task_id="task", session_id="s-50"))
-        taken.append(
-            [
-                steps(stand, lambda stand=stand: stand.take_feedback(said(), said(task_id="task"))),
-                steps(stand, lambda stand=stand, comes=comes: stand.take_traces(comes)),
-                steps(stand, lambda stand=stand: stand.match()) - waiting,
-            ]
-        )
-        stand.close()
-    for few, many in zip(*taken, strict=True):
-        assert many <= few * 1.3 + 20, taken

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.base.frames import pack_frame
 from collector.commands import compare as command
 from collector.config.plan import plan_from
 from collector.config.tree import Config
+from tests.support.asking import said
 from tests.support.command import Ended, Run, settings
-from tests.support.dialect_spans import SpanSpec, key_values, request
+from tests.support.dialect_spans import SpanSpec, key_values, request, under
 from tests.support.loopback import Reply
-from tests.support.recordings import requests as requests_of
+from tests.support.recordings import requests, write
 from tests.support.table import for_each
 from tests.support.tools.stub import Stub, stub
 
@@ -135,17 +135,15 @@ def test_a_mistake_is_one_line_and_exit_2(run: Run, arguments: list[str], says: 
     assert done.code == 2
 
 
-async def test_a_table_says_both_sides_and_the_worst(compare: Ask) -> None:
+async def test_a_table_says_both_sides_and_the_worst_and_json_is_the_answer(compare: Ask) -> None:
     lines = (await compare()).out.splitlines()
+
     assert lines[1].split() == ["baseline", "1.4", "200", "0.90", "0.88", "to", "0.94", "8%"]
     assert lines[2].split()[:3] == ["candidate", "1.5|x", "45"]
     assert lines[3] == (
         "pass: agent_reliability of 1.5|x over the first 40 of 45 sessions against 200 of 1.4, rank 0.52"
     )
     assert lines[4] == "worst: s-1"
-
-
-async def test_json_is_the_answer(compare: Ask) -> None:
     assert json.loads((await compare("--format", "json")).out) == FOUND
 
 
@@ -175,44 +173,36 @@ async def test_github_gets_an_annotation_and_a_summary(
 
 
 def recorded(path: Path, version: str, *, fails: bool, sessions: int = 24, first: int = 0) -> Path:
-    """Sessions of one turn, whose only tool works or fails."""
+    """Sessions of one turn with two calls of a tool, which work or fail."""
+    result = {} if fails else {"tool__call__result": "found"}
+    ended: dict[str, Any] = {"status": 2, "message": "TimeoutError"} if fails else {}
 
     def turn(number: int) -> bytes:
-        texts = [{"role": "user", "parts": [{"type": "text", "content": f"Order {number}?"}]}]
-        said = [{"role": "assistant", "parts": [{"type": "text", "content": "It is on its way."}]}]
-        root = {
-            "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.agent.name": "clerk",
-            "gen_ai.agent.version": version,
-            "gen_ai.conversation.id": f"{version}-{number}",
-            "gen_ai.input.messages": json.dumps(texts),
-            "gen_ai.output.messages": json.dumps(said),
-        }
-        tool = {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": "find_order",
-            "gen_ai.tool.call.arguments": json.dumps({"id": number}),
-            **({} if fails else {"gen_ai.tool.call.result": "found"}),
-        }
-        status = 2 if fails else 0
-        return request(
-            SpanSpec(id=1, attributes=root, start=number * 1000, end=number * 1000 + 9),
-            *(
-                SpanSpec(
-                    id=at,
-                    parent=1,
-                    attributes=tool,
-                    start=number * 1000 + at,
-                    end=number * 1000 + at + 1,
-                    status=status,
-                    message="TimeoutError" if fails else "",
-                )
-                for at in (2, 3)
-            ),
-            trace_id=f"{number + 1:032x}",
+        at = 1000 * number
+        root = under(
+            "gen_ai.",
+            operation__name="invoke_agent",
+            agent__name="clerk",
+            agent__version=version,
+            conversation__id=f"{version}-{number}",
+            input__messages=said("user", f"Order {number}?"),
+            output__messages=said("assistant", "It is on its way."),
         )
+        call = under(
+            "gen_ai.",
+            operation__name="execute_tool",
+            tool__name="find_order",
+            tool__call__arguments=json.dumps({"id": number}),
+            **result,
+        )
+        calls = (
+            SpanSpec(id=n, parent=1, attributes=call, start=at + n, end=at + n + 1, **ended)
+            for n in (2, 3)
+        )
+        whole = SpanSpec(id=1, attributes=root, start=at, end=at + 9)
+        return request(whole, *calls, trace_id=f"{number + 1:032x}")
 
-    path.write_bytes(b"".join(pack_frame(turn(n)) for n in range(first, first + sessions)))
+    write(path, map(turn, range(first, first + sessions)))
     return path
 
 
@@ -240,18 +230,18 @@ def test_recordings_are_compared_by_the_scores_of_others_that_they_hold(
     run: Run, tmp_path: Path
 ) -> None:
     """Nothing else differs; each trace has a score of its own."""
+    files: list[Path] = []
     for version, value in (("1.4", 0.8), ("1.5", 0.3)):
-        requests = recorded(tmp_path / f"{version}.otlp", version, fails=False)
-        with_scores = b""
-        for each in requests_of(requests):
-            made = ExportTraceServiceRequest.FromString(each)
-            span = made.resource_spans[0].scope_spans[0].spans[0]
+        file = recorded(tmp_path / f"{version}.otlp", version, fails=False)
+        made = [ExportTraceServiceRequest.FromString(each) for each in requests(file)]
+        for each in made:
+            span = each.resource_spans[0].scope_spans[0].spans[0]
             event = span.events.add(name="gen_ai.evaluation.result")
             fields = {"gen_ai.evaluation.name": "Tone", "gen_ai.evaluation.score.value": value}
             event.attributes.extend(key_values(fields))
-            with_scores += pack_frame(made.SerializeToString())
-        requests.write_bytes(with_scores)
-    old, new = (tmp_path / f"{version}.otlp" for version in ("1.4", "1.5"))
+        write(file, (each.SerializeToString() for each in made))
+        files.append(file)
+    old, new = files
 
     code, worse = compared(run, old, new, "--evaluator", "tone")
     _, same = compared(run, new, new, "--evaluator", "tone")

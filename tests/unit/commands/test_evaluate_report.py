@@ -1,8 +1,10 @@
 """What `spanwise evaluate` prints and writes: the summary, what failed, every score, what it would keep, JUnit."""
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -11,6 +13,7 @@ from collector.base.frames import pack_frame, read_frames
 from tests.support.asking import asked
 from tests.support.command import Ended, Run, settings
 from tests.support.received_log import spans_of
+from tests.support.service import ROOT
 from tests.unit.commands.test_compare import recorded
 
 
@@ -36,9 +39,7 @@ def test_it_prints_the_summary_and_how_many_fail(evaluate: Run, recording: Path)
     assert "session 1.5-" not in out
 
 
-def test_failed_lists_sessions_that_fail_and_none_that_does_not(
-    evaluate: Run, recording: Path
-) -> None:
+def test_failed_lists_the_sessions_that_fail_and_no_other(evaluate: Run, recording: Path) -> None:
     out = evaluate(recording, "--failed").out
 
     assert "shop: session 1.5-4\n" in out
@@ -46,12 +47,8 @@ def test_failed_lists_sessions_that_fail_and_none_that_does_not(
     rows = [line for line in out.splitlines() if " fail " in line]
     assert rows
     assert all(" pass" not in line for line in rows)
-
-
-def test_where_nothing_fails_nothing_is_listed(evaluate: Run, recording: Path) -> None:
-    done = evaluate(recording / "good.otlp", "--failed")
-
-    assert "0 of 2 sessions failed somewhere\n" in done.out
+    nothing = evaluate(recording / "good.otlp", "--failed").out
+    assert "0 of 2 sessions failed somewhere\n" in nothing
 
 
 def test_csv_has_every_score_and_no_number_for_what_was_not_measured(
@@ -78,10 +75,13 @@ def test_a_formula_is_a_text(evaluate: Run, tmp_path: Path) -> None:
     assert ",=HYPERLINK" not in text
 
 
-def test_a_file_that_cannot_be_written_is_one_line(evaluate: Run, recording: Path) -> None:
-    done = evaluate(recording, "--csv", "/no/such/file")
+@pytest.mark.parametrize("option", ["--csv", "--junit"])
+def test_a_file_that_cannot_be_written_is_one_line(
+    evaluate: Run, recording: Path, option: str
+) -> None:
+    done = evaluate(recording, option, "/no/such/file")
 
-    done.assert_one_line("--csv: /no/such/file: No such file")
+    done.assert_one_line(f"{option}: /no/such/file: No such file")
 
 
 KEEP = ("--keep", *settings("forward.endpoint=backend:4317", "forward.keep.new_versions=0"))
@@ -145,60 +145,55 @@ def test_a_mean_below_or_nothing_scored_is_exit_1(
     assert (done.code, done.err[: len(said)]) == (code, said)
 
 
-LOGS = Path(__file__).parents[2] / "data" / "captures_logs"
+# --- `--junit`: what a CI system shows of a run ---
+
+CAPTURES = ROOT / "tests" / "data" / "captures_logs"
+LOOP = CAPTURES / "codex" / "loop.logs.otlp"
 
 
-LOOP = LOGS / "codex" / "loop.logs.otlp"
+@pytest.fixture
+def reported(run: Run, tmp_path: Path) -> Callable[..., tuple[Ended, list[Element]]]:
+    """How `evaluate ARGUMENTS --junit` ended, and the suites and cases of its report."""
+
+    def ran(*arguments: object) -> tuple[Ended, list[Element]]:
+        file = tmp_path / "out.xml"
+        done = run("evaluate", *arguments, "--format", "jsonl", "--junit", file)
+        return done, list(ElementTree.parse(file).getroot().iter())
+
+    return ran
 
 
-def cases(root: ElementTree.Element, kind: str) -> list[ElementTree.Element]:
-    return [case for case in root.iter("testcase") if case.find(kind) is not None]
+Reported = Callable[..., tuple[Ended, list[Element]]]
 
 
-def evaluated(run: Run, file: Path, *arguments: object) -> tuple[Ended, ElementTree.Element]:
-    done = run("evaluate", *arguments, "--format", "jsonl", "--junit", file)
-    return done, ElementTree.parse(file).getroot()
+def test_a_session_that_fell_is_a_failure_with_its_reasons(reported: Reported) -> None:
+    done, found = reported(LOOP)
 
-
-def test_a_session_that_fell_is_a_failure_with_its_reasons(tmp_path: Path, run: Run) -> None:
-    done, root = evaluated(run, tmp_path / "out.xml", LOOP)
-
-    (suite,) = root.findall("testsuite")
-    (case,) = cases(root, "failure")
-    counts = {name: suite.get(name) for name in ("name", "tests", "failures")}
-    said = case.findtext("failure") or ""
+    (suite,) = (each for each in found if each.tag == "testsuite")
+    (case,) = (each for each in found if each.tag == "testcase" and len(each))
     assert done.code == 0
-    assert counts == {"name": "codex_exec", "tests": "1", "failures": "1"}
+    assert [suite.get(name) for name in ("name", "tests", "failures")] == ["codex_exec", "1", "1"]
     assert case.get("classname") == "codex_exec"
+    said = case.findtext("failure") or ""
     assert "is below 0.5" in said
     assert "step_efficiency of trace" in said
 
 
-def test_a_session_of_which_nothing_is_scored_is_skipped(tmp_path: Path, run: Run) -> None:
-    blind = LOGS / "genai_oai_agents_event_only" / "weather.otlp"
-    _, root = evaluated(run, tmp_path / "out.xml", "--evaluators", "agent_reliability", blind)
+def test_a_session_of_which_nothing_is_scored_is_skipped(reported: Reported) -> None:
+    blind = CAPTURES / "genai_oai_agents_event_only" / "weather.otlp"
+    _, found = reported("--evaluators", "agent_reliability", blind)
 
-    assert cases(root, "failure") == []
-    assert len(cases(root, "skipped")) == len(list(root.iter("testcase")))
+    kinds = [[part.tag for part in each] for each in found if each.tag == "testcase"]
+    assert kinds == [["skipped"]] * len(kinds) != []
 
 
-def test_a_limit_that_is_not_met_is_a_failure_of_its_own(tmp_path: Path, run: Run) -> None:
+def test_a_limit_that_is_not_met_is_a_failure_of_its_own(reported: Reported) -> None:
     under = ("--fail-under", "step_efficiency=0.99", "--fail-under", "runaway=0.1")
-    done, root = evaluated(run, tmp_path / "out.xml", *under, LOOP)
+    done, found = reported(*under, LOOP)
 
     limits = {
-        case.get("name"): case.find("failure") is not None
-        for case in root.iter("testcase")
-        if case.get("classname") == "fail-under"
+        each.get("name"): len(each) for each in found if each.get("classname") == "fail-under"
     }
     assert done.code == 1
-    assert limits == {"step_efficiency": True, "runaway": False}
+    assert limits == {"step_efficiency": 1, "runaway": 0}
     assert "step_efficiency: mean" in done.err
-
-
-def test_a_file_that_cannot_be_written_is_said(tmp_path: Path, run: Run) -> None:
-    done = run("evaluate", LOOP, "--junit", tmp_path / "no" / "out.xml")
-
-    assert done.code != 0
-    assert "--junit" in done.err
-    assert "Traceback" not in done.err

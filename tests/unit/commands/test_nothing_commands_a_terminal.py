@@ -29,9 +29,9 @@ from collector.doctor.diagnosis import Diagnosis, Finding, Stack
 from collector.records.signal import encode_signal
 from collector.records.traces import RunRecord
 from evaluators.dialects.content.names import clean
-from evaluators.dialects.read import read_trace
+from evaluators.model import ToolCall
+from tests.support.api_records import trace
 from tests.support.command import Run
-from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
 from tests.support.signals import signal
 from tests.support.table import for_each
 
@@ -75,35 +75,14 @@ def of_the_summary(stream: io.StringIO) -> None:
 
 
 def of_traces(stream: io.StringIO) -> None:
-    attributes = {
-        "gen_ai.operation.name": "chat",
-        "session.id": ALL,
-        "gen_ai.agent.name": ALL,
-        "gen_ai.input.messages": _said("user"),
-        "gen_ai.output.messages": _said("assistant"),
-    }
-    made = request(
-        SpanSpec(id=1, name=ALL, attributes=attributes), resource={"service.name": "bot" + ALL}
-    )
-    trace_list(stream, [read_trace([made], trace_id=TRACE_ID, closed="idle")])
-
-
-def _said(role: str) -> str:
-    content = "\x1b[2J\u202e" + ALL
-    return json.dumps([{"role": role, "parts": [{"type": "text", "content": content}]}])
+    fields = ("service", "agent", "session_id", "input", "output", "error")
+    trace_list(stream, [trace(tool_calls=(ToolCall(name=ALL),), **dict.fromkeys(fields, ALL))])
 
 
 def of_the_doctor(stream: io.StringIO) -> None:
     finding = Finding(lack="no_session", traces=1, stops=(ALL,), example=ALL, advice=(), says=ALL)
-    stack = Stack(
-        service=ALL,
-        dialects=(ALL,),
-        scopes=(ALL,),
-        sdks=(ALL,),
-        traces=1,
-        turns=1,
-        findings=(finding,),
-    )
+    said = dict.fromkeys(("dialects", "scopes", "sdks"), (ALL,))
+    stack = Stack(service=ALL, traces=1, turns=1, findings=(finding,), **said)
     print_diagnosis(stream, Diagnosis(stacks=(stack,), stops=()))
 
 
@@ -117,12 +96,18 @@ def test_a_table_holds_none(table: Callable[[io.StringIO], None]) -> None:
     assert commanding(stream.getvalue()) == set()
 
 
-def test_a_note_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_note_is_one_line_and_so_is_that_of_a_file_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "\x1b[2J\u202e.metrics.otlp.gz"
+    file.write_bytes(b"not read")
+
     note(ALL)
     note_rejected(1, [ALL])
+    find_recordings([file])
 
     said = capsys.readouterr().err
-    assert said.count("\n") == 2
+    assert (said.count("\n"), "left out" in said) == (3, True)
     assert commanding(said) == set()
 
 
@@ -145,19 +130,6 @@ def test_an_error_that_quotes_what_was_given_holds_none(arguments: list[str], ru
     assert done.err
     assert commanding(done.err) == set()
     done.err.encode()
-
-
-def test_a_file_that_is_left_out_is_named_without_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "\x1b[2J\u202e.metrics.otlp.gz"
-    file.write_bytes(b"not read")
-
-    find_recordings([file])
-
-    said = capsys.readouterr().err
-    assert "left out" in said
-    assert commanding(said) == set()
 
 
 def test_a_log_line_stays_one_line_and_a_traceback_keeps_its_lines() -> None:

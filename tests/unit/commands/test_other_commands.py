@@ -1,16 +1,13 @@
 """`spanwise demo`, `notify` and `replay`, and the health check of the image."""
 
 import asyncio
-import http.server
-import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from collector.base.errors import ConfigError
 from collector.base.net import bind
 from collector.commands import healthcheck
 from collector.commands.demo import agents_environment, own_config
@@ -19,6 +16,7 @@ from collector.config.load import load
 from collector.config.tree import Config
 from tests.support.command import Run, settings
 from tests.support.loopback import Reply
+from tests.support.table import for_each
 from tests.support.tools.stub import TAKEN, Stub, stub
 
 GIVEN = """
@@ -108,11 +106,10 @@ async def test_each_target_is_sent_a_test_and_its_end(server: Stub, run: Run) ->
     ]
 
 
-async def test_one_by_name(server: Stub, run: Run) -> None:
+async def test_one_target_by_its_name(server: Stub, run: Run) -> None:
     done = await asyncio.to_thread(run, "notify", "--test", "hook", *targets(server))
 
-    assert done.code == 0
-    assert {each.path for each in server.requests} == {"/hook"}
+    assert (done.code, {each.path for each in server.requests}) == (0, {"/hook"})
 
 
 @pytest.mark.parametrize(
@@ -145,12 +142,9 @@ async def test_a_target_that_refuses_is_named_without_its_address(server: Stub, 
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC).timestamp()
 DATE = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
-REFUSED = (
-    "--since: expected a duration such as 24h or a time such as 2026-01-31T12:00:00Z, got `24`"
-)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("since", "seconds"),
     [
         (None, 0.0),
@@ -161,49 +155,19 @@ REFUSED = (
         ("2024-01-01 00:00", DATE),
     ],
 )
-def test_a_duration_with_a_unit_and_a_time_are_taken(since: str | None, seconds: float) -> None:
+def test_replay_takes_a_duration_with_a_unit_and_a_time(since: str | None, seconds: float) -> None:
+    """Digits alone are a date, never seconds."""
     assert begin(since, now=NOW) == seconds
 
 
 @pytest.mark.parametrize("since", ["24", "h", "", "yesterday"])
-def test_a_number_alone_is_refused(since: str) -> None:
-    with pytest.raises(ConfigError, match="--since: expected a duration") as refused:
-        begin(since, now=NOW)
+def test_a_number_alone_is_refused(since: str, tmp_path: Path, run: Run) -> None:
+    done = run("replay", "--since", since, "--set", f"data_dir={tmp_path}")
 
-    assert str(refused.value) == REFUSED.replace("`24`", f"`{since}`")
-
-
-def test_the_command_says_so_in_one_line(tmp_path: Path, run: Run) -> None:
-    done = run("replay", "--since", "24", "--set", f"data_dir={tmp_path}")
-
-    assert done.complaints == [REFUSED]
+    done.assert_one_line("--since: expected a duration such as 24h or a time", f"got `{since}`")
 
 
-class Answer(http.server.BaseHTTPRequestHandler):
-    """200 for /healthz until the test says otherwise."""
-
-    status = 200
-
-    def do_GET(self) -> None:
-        self.send_response(self.status if self.path == "/healthz" else 404)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base
-        return
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    with http.server.HTTPServer(("127.0.0.1", 0), Answer) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
-    Answer.status = 200
-
-
-@pytest.mark.parametrize(
+@for_each(
     ("environment", "expected"),
     [
         ({}, ("127.0.0.1", 4390)),
@@ -212,20 +176,20 @@ def port() -> Iterator[int]:
         ({"SPANWISE_ADMIN__HOST": "10.0.0.7", "SPANWISE_ADMIN__PORT": ""}, ("10.0.0.7", 4390)),
     ],
 )
-def test_it_asks_where_the_admin_port_is(
+def test_the_health_check_asks_where_the_admin_port_is(
     environment: Mapping[str, str], expected: tuple[str, int]
 ) -> None:
     assert healthcheck.address(environment) == expected
 
 
-def test_a_service_that_answers_lives(port: int) -> None:
-    assert healthcheck.complaint({"SPANWISE_ADMIN__PORT": str(port)}) is None
+@pytest.mark.parametrize(("status", "said"), [(200, None), (503, "/healthz answers 503")])
+async def test_an_answer_that_is_not_200_is_reported(
+    server: Stub, status: int, said: str | None
+) -> None:
+    server.answer = lambda asked: Reply(status if asked.path == "/healthz" else 404, "")
+    environment = {"SPANWISE_ADMIN__PORT": server.url.rpartition(":")[2]}
 
-
-def test_another_answer_is_reported(port: int) -> None:
-    Answer.status = 503
-
-    assert healthcheck.complaint({"SPANWISE_ADMIN__PORT": str(port)}) == "/healthz answers 503"
+    assert await asyncio.to_thread(healthcheck.complaint, environment) == said
 
 
 @pytest.mark.parametrize("port", ["1", "admin"])

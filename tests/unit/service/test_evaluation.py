@@ -26,6 +26,7 @@ from collector.service.trace_spool import TraceSpool
 from tests.support import agents, plugin
 from tests.support import api_records as make
 from tests.support.asking import asked
+from tests.support.asking import said as message
 from tests.support.command import Run
 from tests.support.dialect_spans import SpanSpec, key_values, request
 from tests.support.recorded_signals import signals_of
@@ -218,9 +219,7 @@ def test_a_trace_of_agents_whose_model_calls_left_no_spans_is_a_turn_and_scored(
             attributes={
                 "gen_ai.operation.name": "invoke_agent",
                 "gen_ai.agent.name": agent,
-                "gen_ai.output.messages": json.dumps(
-                    [{"role": "assistant", "parts": [{"type": "text", "content": text}]}]
-                ),
+                "gen_ai.output.messages": message("assistant", text),
             },
             start=10 * number,
             end=10 * number + 9,
