@@ -7,18 +7,14 @@ from pkgutil import resolve_name
 from typing import get_args
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from collector.base.telemetry import Telemetry
-from collector.config.tree import AgentWindow, Config, JudgeMore
-from collector.export.exporter import PrometheusExporter
+from collector.config.tree import Config, JudgeMore
 from collector.records.traces import TracesTopic
-from collector.service.families import declare_families
 from collector.watch.second_opinions import MOST
 from evaluators.registry import Registry
 from scripts import docs
 from scripts.site.stage import linked
-from tests.support.faulty_log import FaultyLog
+from tests.support.declared_families import declared_families
 from tests.support.setting_tree import every_setting
 from tests.support.table import for_each
 
@@ -74,20 +70,8 @@ def test_the_index_of_the_decisions_names_each_once_by_its_heading() -> None:
 
 
 def test_every_metric_is_explained_and_no_other() -> None:
-    registry = CollectorRegistry()
-    telemetry = Telemetry(registry)
-    declare_families(telemetry)
-    exporter = PrometheusExporter(
-        log=FaultyLog(),
-        telemetry=telemetry,
-        windows=AgentWindow(),
-        objectives=lambda _: 0.9,
-        clock=lambda: 0.0,
-    )
-    exporter._caught_up = exporter._fault_reader.caught_up = True
-    suffix = {"counter": "_total", "info": "_info"}
+    families = {name.removesuffix("_count") for name in declared_families()}
 
-    families = {f"{each.name}{suffix.get(each.type, '')}" for each in registry.collect()}
     assert set(re.findall(r"spanwise_[a-z_]+", OPERATE)) == families
 
 

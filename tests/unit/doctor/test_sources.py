@@ -63,33 +63,24 @@ class FakeApi:
         return {"trace": show(trace_of(CHAT)), "spans": shown, "signals": []}
 
 
-def test_the_running_service_is_asked_page_by_page_and_each_trace_once() -> None:
-    api = FakeApi()
+def test_the_running_service_is_asked_page_by_page_and_for_no_trace_too_many() -> None:
+    every, first = FakeApi(), FakeApi()
 
-    seen = seen_by_service(api, Config(), limit=10).traces
+    seen = seen_by_service(every, Config(), limit=10).traces
+    seen_by_service(first, Config(), limit=1)
 
     assert [each.trace_id for each in seen] == [TRACE_ID]
     assert "no_content" in seen[0].lacks
-    assert api.asked.count(f"/api/v1/traces/{TRACE_ID}") == 1
-    assert "/api/v1/sessions/a%2Fb?service=shop" in api.asked
-    assert "/api/v1/sessions?limit=50&cursor=n%26xt" in api.asked
-
-
-def test_no_more_traces_are_asked_for_than_wanted() -> None:
-    api = FakeApi()
-
-    seen_by_service(api, Config(), limit=1)
-
-    assert [path for path in api.asked if "/traces/" in path] == [f"/api/v1/traces/{TRACE_ID}"]
+    assert every.asked.count(f"/api/v1/traces/{TRACE_ID}") == 1
+    assert "/api/v1/sessions/a%2Fb?service=shop" in every.asked
+    assert "/api/v1/sessions?limit=50&cursor=n%26xt" in every.asked
+    assert [each for each in first.asked if "/traces/" in each] == [f"/api/v1/traces/{TRACE_ID}"]
 
 
 def test_an_evaluator_that_the_service_switched_off_is_named(
     monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    def fake(_: object) -> FakeApi:
-        return FakeApi()
-
-    monkeypatch.setattr("collector.commands.doctor.AdminApi", fake)
+    monkeypatch.setattr("collector.commands.doctor.AdminApi", lambda _: FakeApi())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
 
     said = run("doctor").out
 
@@ -132,15 +123,6 @@ def test_a_recording_that_no_dialect_reads_says_whose_spans_are_not_read(
     assert "no content" not in said
 
 
-def test_recordings_tell_scopes_with_versions_and_sdks() -> None:
-    seen = traces_in_recordings(Config(), recordings.find([CAPTURES / "dspy"]))
-
-    assert {scope for each in seen for scope in each.scopes} == {
-        "openinference.instrumentation.dspy 0.1.48"
-    }
-    assert {sdk for each in seen for sdk in each.sdks} == {"python 1.45.2"}
-
-
 def test_the_table_never_folds_a_setting(run: Run) -> None:
     setting = (
         "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental"
@@ -168,14 +150,16 @@ def test_without_a_service_and_without_a_path_it_says_so_in_one_line(run: Run) -
     assert (done.code, done.out) == (1, "")
 
 
-def test_a_version_on_the_agents_spans_is_a_version(tmp_path: Path) -> None:
-    """It was taken away with the attributes that are not looked at."""
+def test_recordings_tell_versions_of_agents_of_scopes_and_of_sdks(tmp_path: Path) -> None:
     attributes = {**CHAT.attributes, "gen_ai.agent.version": "1.4"}
     file = recorded(tmp_path, SpanSpec(id=1, attributes=attributes))
 
     (trace,) = traces_in_recordings(Config(), recordings.find([file]))
+    seen = traces_in_recordings(Config(), recordings.find([CAPTURES / "dspy"]))
 
     assert "no_version" not in trace.lacks
+    assert {each.scopes for each in seen} == {("openinference.instrumentation.dspy 0.1.48",)}
+    assert {each.sdks for each in seen} == {("python 1.45.2",)}
 
 
 def test_for_recordings_of_before_and_after_it_says_what_changed(tmp_path: Path, run: Run) -> None:
@@ -210,42 +194,38 @@ def blind(lack: Lack = "no_content") -> ExaminedTrace:
     return replace(SEEN, lacks=frozenset({lack}))
 
 
-@pytest.mark.parametrize(
-    ("traces", "is_scored"),
+NO_CONTENT = "the spans carry no content: what the agent said and did is not seen"
+
+
+@for_each(
+    ("traces", "why"),
     [
-        ([SEEN], True),
-        ([SEEN, blind()], True),
-        ([SEEN, blind(), blind()], False),
-        ([blind("content_in_logs")], False),
-        ([blind("no_tool_arguments")], True),
+        ([SEEN], None),
+        ([SEEN, blind()], None),
+        ([SEEN, blind(), blind()], NO_CONTENT),
+        ([blind("content_in_logs")], NO_CONTENT),
+        ([blind("no_tool_arguments")], None),
+        ([replace(blind("not_read"), is_turn=False, unread=("x",))], "spans of x are not read"),
     ],
 )
 def test_a_recorded_session_without_content_in_most_of_its_turns_gets_no_score(
-    traces: list[ExaminedTrace], is_scored: bool
+    traces: list[ExaminedTrace], why: str | None
 ) -> None:
     (session,) = sessions_of([*traces, replace(SEEN, session_id="other", is_turn=False)])
 
     assert (session.service, session.session_id) == ("shop", "s")
-    assert (session.why is None) is is_scored
+    assert session.why == why
 
 
-def test_a_session_of_spans_that_no_dialect_reads_says_whose_they_are() -> None:
-    unread = replace(SEEN, is_turn=False, lacks=frozenset({"not_read"}), unread=("its.scope",))
-
-    (session,) = sessions_of([unread])
-
-    assert session.why == "spans of its.scope are not read"
-
-
-def shown(reason: str | None) -> dict[str, Any]:
+@for_each(("reason", "why"), [("low_coverage", "only 1 of 3"), (None, None)])
+def test_a_running_service_says_itself_which_sessions_have_no_score(
+    reason: str | None, why: str | None
+) -> None:
     signal = {"evaluator": "agent_reliability", "reason": reason, "explanation": "only 1 of 3"}
-    return {"service": "shop", "session_id": "s", "signals": [signal]}
+    session = {"service": "shop", "session_id": "s"}
 
-
-def test_a_running_service_says_itself_which_sessions_have_no_score() -> None:
-    assert session_seen(shown("low_coverage")).why == "only 1 of 3"
-    assert session_seen(shown(None)).why is None
-    assert session_seen({"service": "shop", "session_id": "s"}).why is None
+    assert session_seen({**session, "signals": [signal]}).why == why
+    assert session_seen(session).why is None
 
 
 def test_sessions_without_a_score_are_counted_by_service() -> None:
@@ -261,17 +241,18 @@ def test_sessions_without_a_score_are_counted_by_service() -> None:
 
 
 def test_the_newest_error_of_the_judge_is_shown() -> None:
-    def verdict(time: str, error: dict[str, str] | None, method: str = "llm_judge") -> Any:
+    def verdict(time: str, error: str | None, method: str = "llm_judge") -> Any:
+        said = None if error is None else {"type": error, "message": "no"}
         outcome = "failed" if error else "scored"
-        return {"method": method, "outcome": outcome, "error": error, "time": time}
+        return {"method": method, "outcome": outcome, "error": said, "time": time}
 
-    old, new = ({"type": kind, "message": "no"} for kind in ("timeout", "provider_error"))
-    said = [verdict("2", new), verdict("1", old), verdict("3", None), verdict("4", old, "custom")]
-    found = failing_judge(said)
+    good = verdict("3", None)
+    failed = [verdict("2", "provider_error"), verdict("1", "timeout")]
+    found = failing_judge([*failed, good, verdict("4", "timeout", "custom")])
 
     assert found is not None
     assert (found.failed, found.verdicts, found.type) == (2, 3, "provider_error")
-    assert failing_judge([verdict("1", None)]) is None
+    assert failing_judge([good]) is None
 
 
 def test_the_command_says_that_recordings_without_content_get_no_score_and_what_to_set(

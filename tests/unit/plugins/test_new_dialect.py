@@ -13,7 +13,6 @@ from evaluators.dialects import readers, registry
 from evaluators.dialects.decoding import key_sets
 from evaluators.dialects.dialect import Sample
 from evaluators.dialects.show import show
-from evaluators.model import Trace
 from evaluators.plan import Plan
 from scripts import docs
 from tests.support.declared_dialects import forgotten, unsampled
@@ -64,10 +63,6 @@ SPANS = (
 )
 
 
-def read() -> Trace:
-    return trace_of(*SPANS, scope="this_test.agents")
-
-
 @pytest.fixture(autouse=True)
 def _file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The file, beside those of the package."""
@@ -87,14 +82,17 @@ def _line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_line")
-def test_its_spans_are_detected_and_read() -> None:
-    trace = read()
+def test_its_spans_are_detected_and_read_and_the_doctor_advises_what_it_declares() -> None:
+    trace = trace_of(*SPANS, scope="this_test.agents")
+    (stack,) = diagnose([examine(show(trace), ())], plan=Plan(), stops=()).stacks
 
     assert (trace.dialects, trace.agent) == (("this_test",), "clerk")
     assert trace.models == ("this_test-1",)
     assert (trace.input, trace.output) == ("Is it raining?", "Yes.")
     (call,) = trace.tool_calls
     assert (call.name, call.arguments, call.result) == ("get_weather", {"city": "Paris"}, "rainy")
+    advice = {finding.lack: finding.advice for finding in stack.findings}
+    assert [each.setting for each in advice["no_session"]] == ["THIS_TEST_SESSIONS=on"]
 
 
 @pytest.mark.usefixtures("_line")
@@ -108,31 +106,16 @@ def test_its_keys_and_samples_stand_in_the_docs() -> None:
 
 
 @pytest.mark.usefixtures("_line")
-def test_a_sample_that_is_forgotten_is_named() -> None:
+def test_with_its_line_nothing_is_forgotten_and_a_sample_that_is_missing_is_named() -> None:
     new = registry.DIALECTS[0]
 
-    assert unsampled(new) == []
+    assert forgotten() == unsampled(new) == []
     assert unsampled(replace(new, sample=Sample(spans={"agent": {}}))) == [
         "`sample` of dialect this_test lacks a span of kind `model call`",
         "`sample` of dialect this_test lacks a span of kind `tool`",
     ]
 
 
-@pytest.mark.usefixtures("_line")
-def test_the_doctor_advises_what_its_declaration_says() -> None:
-    seen = examine(show(read()), ())
-
-    (stack,) = diagnose([seen], plan=Plan(), stops=()).stacks
-
-    advice = {finding.lack: finding.advice for finding in stack.findings}
-    assert [each.setting for each in advice["no_session"]] == ["THIS_TEST_SESSIONS=on"]
-
-
-@pytest.mark.usefixtures("_line")
-def test_with_its_line_nothing_is_forgotten() -> None:
-    assert forgotten() == []
-
-
 def test_without_the_line_the_walk_over_the_folder_names_it() -> None:
     assert forgotten() == ["this_test.THIS_TEST"]
-    assert read().dialects == ()
+    assert trace_of(*SPANS, scope="this_test.agents").dialects == ()

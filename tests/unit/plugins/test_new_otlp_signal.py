@@ -79,32 +79,26 @@ def events(*names: str) -> ExportLogsServiceRequest:
     return made
 
 
-async def test_it_is_served_over_grpc_beside_traces() -> None:
+async def test_it_is_served_beside_traces_over_grpc_and_over_http_in_both_encodings() -> None:
     async with serving(signals=WITH_ITS_LINE) as served:
-        taken = await export(
-            served.target, events("a", "").SerializeToString(), method=EVENTS_SERVICE.method
-        )
+        said = events("a", "").SerializeToString()
+        taken = await export(served.target, said, method=EVENTS_SERVICE.method)
         traces = await export(served.target, body(span()))
+        url = served.url.replace("/v1/traces", EVENTS_SERVICE.path)
+        binary = await post(url, events("b").SerializeToString())
+        text = await post(url, MessageToJson(events("c")).encode(), JSON)
 
     answer = ExportLogsServiceResponse.FromString(taken.body).partial_success
     assert taken.code is traces.code is grpc.StatusCode.OK
     assert answer.rejected_log_records == 1
     assert answer.error_message == "1 events_of_this_test rejected: no event name"
-    assert [each.key for each in served.log.written] == [bytes(15) + b"\x01"] * 2
+    assert (binary.status_code, text.status_code) == (200, 200)
+    assert [each.key for each in served.log.written[:2]] == [bytes(15) + b"\x01"] * 2
+    assert len(served.log.written) == 4
     labels = {"transport": "grpc", "result": "accepted"}
     counted = served.telemetry.registry.get_sample_value
     assert counted("spanwise_events_of_this_test_received_total", labels) == 1
     assert served.count("grpc", "accepted") == 1
-
-
-async def test_it_is_served_over_http_in_both_encodings() -> None:
-    async with serving(signals=WITH_ITS_LINE) as served:
-        url = served.url.replace("/v1/traces", EVENTS_SERVICE.path)
-        binary = await post(url, events("a").SerializeToString())
-        text = await post(url, MessageToJson(events("b")).encode(), JSON)
-
-    assert (binary.status_code, text.status_code) == (200, 200)
-    assert len(served.log.written) == 2
 
 
 def test_its_recordings_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,13 +116,10 @@ def test_its_recordings_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 async def test_without_its_line_it_is_refused_on_both_transports() -> None:
+    given = events("a").SerializeToString()
     async with serving() as served:
-        said = await export(
-            served.target, events("a").SerializeToString(), method=EVENTS_SERVICE.method
-        )
-        reply = await post(
-            served.url.replace("/v1/traces", EVENTS_SERVICE.path), events("a").SerializeToString()
-        )
+        said = await export(served.target, given, method=EVENTS_SERVICE.method)
+        reply = await post(served.url.replace("/v1/traces", EVENTS_SERVICE.path), given)
 
     assert said.code is grpc.StatusCode.UNIMPLEMENTED
     assert reply.status_code == 404

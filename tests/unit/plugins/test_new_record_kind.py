@@ -21,7 +21,6 @@ from collector.config.tree import AgentWindow, Config, JudgeConfig
 from collector.export.exporter import PrometheusExporter
 from collector.judging.budget import Budget
 from collector.judging.judging_room import JudgingRoom
-from collector.judging.port import Job, JobDone
 from collector.log.disk.disk_log import DiskLog
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, TRACES, Log, New, Position, Record
@@ -36,7 +35,9 @@ from collector.service.replay import rescore
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 from tests.support.eventually import eventually
+from tests.support.judging_stand import FakeJudges
 from tests.support.scoring_fakes import rules, windows
+from tests.support.table import for_each
 
 TRACE = make.trace()
 KEY = session_key(TRACE.service, TRACE.session_id)
@@ -60,17 +61,6 @@ def value(telemetry: Telemetry, name: str) -> float:
     return found or 0.0
 
 
-class NoJudges:
-    async def judge(self, job: Job) -> JobDone:
-        raise AssertionError("nothing is judged here")
-
-    def written(self, done: JobDone) -> None:
-        pass
-
-    async def run(self) -> None:
-        await asyncio.Event().wait()
-
-
 async def score(log: Log, telemetry: Telemetry) -> None:
     scorer = Scorer(log=log, rules=rules(), windows=windows(), telemetry=telemetry)
     await scorer.drain()
@@ -80,7 +70,7 @@ async def score(log: Log, telemetry: Telemetry) -> None:
 async def judge(log: Log, telemetry: Telemetry) -> None:
     room = JudgingRoom(
         log=log,
-        judges=NoJudges(),
+        judges=FakeJudges(),
         judged=(),
         config=JudgeConfig(),
         budget=Budget(usd_per_day=1.0, calls_per_minute=1),
@@ -123,8 +113,7 @@ async def test_a_reader_passes_over_a_new_kind_and_counts_it(
     assert value(telemetry, "poison_records") == 0
 
 
-async def test_the_index_passes_over_a_new_kind_and_counts_it(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
+async def test_the_index_passes_over_a_new_kind_and_counts_it(stand: Stand) -> None:
     stopping = asyncio.Event()
     await mixed(stand.log)
 
@@ -133,7 +122,6 @@ async def test_the_index_passes_over_a_new_kind_and_counts_it(tmp_path: Path) ->
         await eventually(lambda: value(stand.telemetry, "unknown_records") == 1)
         stopping.set()
     found = await stand.get(f"/api/v1/traces/{TRACE.trace_id}")
-    stand.close()
 
     assert found.status_code == 200
     assert value(stand.telemetry, "poison_records") == 0
@@ -168,7 +156,7 @@ def in_a_record(decode: Callable[[Record], object]) -> Callable[[bytes], object]
     return lambda value: decode(Record(position=position, key=b"", value=value, time=0.0))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "decode",
     [
         decode_traces,

@@ -19,7 +19,7 @@ from collector.config.sinks import Sinks
 from collector.config.tree import Config
 from collector.doctor.connectivity import connect_all
 from collector.log.memory import MemoryLog
-from collector.log.port import SIGNALS, Commit, Log
+from collector.log.port import SIGNALS, Commit
 from collector.records.signal_batch import Published
 from collector.service import sinks
 from collector.service.logs import groups
@@ -77,24 +77,19 @@ def _listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sinks, "SINKS", {**sinks.SINKS, NAME: lambda: SinkOfThisTest})
 
 
-async def commit_everything(log: Log, group: str) -> None:
-    await log.write((), [Commit(group=group, topic=SIGNALS, partition=0, offset=5)])
-
-
 @pytest.mark.usefixtures("_listed")
 async def test_the_log_holds_signals_until_the_new_sink_has_them() -> None:
     config = WithSink()
     log = MemoryLog(clock=lambda: 0.0, groups=groups(config))
     await log.write([new(signal(trace=f"t-{number}")) for number in range(5)])
     for group in groups(config)[SIGNALS] - {f"sink.{NAME}"}:
-        await commit_everything(log, group)
+        await log.write((), [Commit(group=group, topic=SIGNALS, partition=0, offset=5)])
 
     reader = log.read(f"sink.{NAME}", SIGNALS)
     await reader.poll()
-    batch = await reader.poll()
 
+    assert len((await reader.poll()).records) == 5
     assert [type(each).__name__ for each in sinks.sinks(config)] == ["JsonlSink", "SinkOfThisTest"]
-    assert len(batch.records) == 5
 
 
 @pytest.mark.usefixtures("_listed")
@@ -105,22 +100,14 @@ def test_validate_connect_tries_the_new_sink(tmp_path: Path) -> None:
         connect_all(configured(tmp_path, url="http://x", is_there=False))
 
 
-def test_what_does_not_fit_within_its_section_is_said_at_the_start(tmp_path: Path) -> None:
+def test_what_does_not_fit_and_what_has_no_line_is_said_at_the_start(tmp_path: Path) -> None:
     assert crosscheck(configured(tmp_path)) == []
     assert crosscheck(configured(tmp_path, url="x")) == [f"sinks.{NAME}.url: expected a URL"]
-
-
-def test_a_section_without_its_line_fails_at_the_start() -> None:
     with pytest.raises(LookupError, match=rf"`sinks.{NAME}` has no sink"):
         groups(WithSink())
 
 
-def test_every_section_has_its_sink() -> None:
-    named = {kind().name for kind in sinks.SINKS.values()}
-    assert named == set(sinks.SINKS) == set(Sinks.model_fields)
-
-
-def test_no_sink_of_the_folder_is_forgotten_in_its_line() -> None:
+def test_every_section_has_its_sink_and_no_sink_of_the_folder_is_forgotten_in_its_line() -> None:
     names = [f"{folder.__name__}.{each.name}" for each in pkgutil.iter_modules(folder.__path__)]
     declared = {
         value
@@ -130,6 +117,8 @@ def test_no_sink_of_the_folder_is_forgotten_in_its_line() -> None:
         if all(hasattr(value, each) for each in ("name", "configured", "deliver"))
     }
 
+    assert {kind().name for kind in sinks.SINKS.values()} == set(Sinks.model_fields)
+    assert set(sinks.SINKS) == set(Sinks.model_fields)
     assert declared == {kind() for kind in sinks.SINKS.values()}
 
 
