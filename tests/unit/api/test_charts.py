@@ -1,10 +1,13 @@
-"""Charts: where values stand, what a time axis names, and what a point says."""
+"""Charts, and what changed: where values are, what a time axis names, which evaluators moved farthest."""
 
 import math
+import random
 import re
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from collector.api.charts import Point
@@ -12,7 +15,7 @@ from collector.api.outcomes import StoredOutcome
 from collector.api.page import chart, series
 from collector.api.page.timespan import LENGTHS, Timespan, timespan
 from collector.api.what_changed import scores_of
-from collector.records.moved import EvaluatorScores
+from collector.records.moved import LEAST, EvaluatorScores, mean_rank, moved
 from collector.records.standing import WindowMean
 from tests.support.table import for_each
 
@@ -81,11 +84,13 @@ def of_length(name: str, parts: int = 48, now: float = NOW) -> Timespan:
 
 def test_parts_begin_at_round_moments_so_that_points_stay_as_they_are() -> None:
     spans = [of_length("1h", now=NOW + at) for at in (0, 10, 74)]
-    edges = [set(each.edges) for each in spans]
+    day = of_length("24h")
 
-    assert len(edges[0] & edges[2]) >= 47
+    assert len({*spans[0].edges} & {*spans[2].edges}) >= 47
     assert all(each.first <= NOW < each.last + 75 for each in spans)
     assert all(each.last - each.first == HOUR for each in spans)
+    assert len(list(pairwise(day.edges))) == 48
+    assert (day.place(day.first - 1), day.place(day.last)) == (None, 1)
 
 
 def test_the_axis_names_a_few_round_moments_within() -> None:
@@ -149,12 +154,6 @@ def test_an_evaluator_with_signals_of_several_traces_is_listed_once() -> None:
     assert "cost" not in found
 
 
-def test_thousands_read_short() -> None:
-    shown = [series.thousands(each) for each in (0, 840.4, 9_999, 12_500, 3_100_000)]
-
-    assert shown == ["0", "840", "9999", "12.5k", "3.1M"]
-
-
 def test_labels_that_would_overlap_are_below_each_other_and_left_out_where_it_is_narrow() -> None:
     kinds: dict[float, chart.Kind] = {0.1: "drop", 0.14: "fault", 0.4: "drop", 0.12: "release"}
     marks = [chart.mark(at, kind, ["tool correctness"]) for at, kind in kinds.items()]
@@ -181,14 +180,6 @@ def test_a_past_alarm_is_one_that_the_trail_has_left_behind() -> None:
     assert series.past_alarms([(1, 999)]) == []
 
 
-def test_every_part_of_the_time_is_between_its_edges() -> None:
-    span = of_length("24h")
-
-    assert len(list(pairwise(span.edges))) == 48
-    assert span.place(span.first - 1) is None
-    assert span.place(span.last) == 1
-
-
 def test_the_headline_since_a_change_is_a_line_of_its_own_from_the_change_on() -> None:
     """Beside it the mean of each part jumps with every few sessions."""
     span = of_length("1h", parts=4)
@@ -205,3 +196,77 @@ def test_the_headline_since_a_change_is_a_line_of_its_own_from_the_change_on() -
     assert half.lines[1] == ("since the change: 0.25", "since", "M500 75H1000")
     assert half.summary.endswith("; since the change: 0.25")
     assert long_ago.lines[1].path == "M0 20H1000"
+
+
+def sessions(**scores: list[float]) -> list[dict[str, EvaluatorScores]]:
+    """The n-th session has the n-th score of each evaluator; below .5 it fails."""
+    count = max(len(each) for each in scores.values())
+    return [
+        {
+            name: EvaluatorScores(own[at], 1, 1, own[at] < 0.5)
+            for name, own in scores.items()
+            if at < len(own)
+        }
+        for at in range(count)
+    ]
+
+
+def test_the_farthest_move_comes_first_and_what_chance_explains_last() -> None:
+    draw = random.Random(7)
+    before = sessions(
+        coherence=[draw.uniform(0.6, 0.9) for _ in range(80)],
+        tools=[draw.uniform(0.8, 1.0) for _ in range(80)],
+        steps=[draw.uniform(0.6, 0.9) for _ in range(80)],
+    )
+    since = sessions(
+        coherence=[draw.uniform(0.6, 0.9) for _ in range(40)],
+        tools=[draw.uniform(0.0, 0.3) for _ in range(40)],
+        steps=[draw.uniform(0.7, 1.0) for _ in range(40)],
+    )
+
+    first, second, third = moved(before, since)
+
+    assert (first.evaluator, first.rank, first.is_clear) == ("tools", 0.0, True)
+    assert (second.evaluator, second.is_clear) == ("steps", True)
+    assert second.shift > 0
+    assert (third.evaluator, third.is_clear) == ("coherence", False)
+    assert first.before is not None
+    assert first.since is not None
+    assert (first.before.failing, first.since.failing) == (0.0, 1.0)
+
+
+def test_too_few_or_one_side_alone_is_not_compared_and_what_never_differs_ranks_in_the_middle() -> (
+    None
+):
+    (few,) = moved(sessions(tools=[0.9] * 50), sessions(tools=[0.1] * (LEAST - 1)))
+    (same,) = moved(sessions(loops=[1.0] * 30), sessions(loops=[1.0] * 30))
+    alone = moved(sessions(old=[1.0] * 9), sessions(new=[1.0] * 9))
+
+    assert (few.rank, few.is_clear, few.shift) == (None, False, 0.0)
+    assert (same.rank, same.is_clear) == (0.5, False)
+    sides = {each.evaluator: (each.before is None, each.since is None) for each in alone}
+    assert sides == {"old": (False, True), "new": (True, False)}
+    assert {each.rank for each in alone} == {None}
+
+
+def test_chance_alone_rarely_looks_like_a_change() -> None:
+    draw = random.Random(3)
+    clear = 0
+    for _ in range(400):
+        before, since = ([draw.random() for _ in range(40)] for _ in range(2))
+        (found,) = moved(sessions(any=before), sessions(any=since))
+        clear += found.is_clear
+
+    assert clear <= 5
+
+
+@given(
+    before=st.lists(st.floats(0, 1), min_size=1, max_size=30),
+    since=st.lists(st.floats(0, 1), min_size=1, max_size=30),
+)
+def test_the_mean_rank_is_the_share_of_pairs_that_went_up(
+    before: list[float], since: list[float]
+) -> None:
+    pairs = [(new > old) + (new == old) / 2 for new in since for old in before]
+
+    assert abs(mean_rank(before, since) - sum(pairs) / len(pairs)) < 1e-9

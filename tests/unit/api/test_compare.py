@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+import msgspec
 import pytest
 
 from collector.api.answers import RequestRefused
@@ -14,13 +15,15 @@ from evaluators.formulas.fault_watch import FaultKind
 from evaluators.model import ToolCall
 from tests.support import api_records as make
 from tests.support.api_stand import EVALUATORS, NewStand, Stand
+from tests.support.table import for_each
 
 Windows = dict[str, list[WindowEntry]]
+Scores = Sequence[float | None]
 GOOD = [0.9, 0.8, 1.0, 0.4]
 RELIABILITY = {"name": "agent_reliability", "scope": "session", "threshold": 0.5}
 
 
-def entries(prefix: str, scores: Sequence[float | None], first: int = 0) -> list[WindowEntry]:
+def entries(prefix: str, scores: Scores, first: int = 0) -> list[WindowEntry]:
     """Sessions, a second apart; None: too little of it is seen."""
     return [
         WindowEntry(
@@ -46,7 +49,7 @@ def windows() -> Windows:
 
 @pytest.fixture
 def judged() -> Windows:
-    """What a judge said of each version; empty: nothing."""
+    """What a judge said of each version, if anything."""
     return {}
 
 
@@ -84,16 +87,22 @@ async def test_a_worse_release_fails_at_the_first_look_and_names_its_worst(stand
     status, found = await compared(stand)
 
     assert status == 200
-    assert (found["verdict"], found["failed"], found["passed"]) == ("fail", True, False)
-    assert (found["reason"], found["next_look"]) == (None, None)
-    assert (found["service"], found["agent"]) == ("shop", "clerk")
-    assert found["baseline"]["version"] == "1.4"
-    assert (found["baseline"]["samples"], found["baseline"]["fail_ratio"]) == (200, 0.25)
-    assert (found["candidate"]["samples"], found["candidate"]["used"]) == (40, 20)
-    assert found["candidate"]["fail_ratio"] == 1.0
-    assert found["rank"] == 0.0
-    assert found["sessions"] == ["new-0", "new-1", "new-10"]
-    assert found["page"] == "/agent?service=shop&agent=clerk"
+    assert {
+        "verdict": "fail",
+        "failed": True,
+        "passed": False,
+        "reason": None,
+        "next_look": None,
+        "service": "shop",
+        "agent": "clerk",
+        "rank": 0.0,
+        "sessions": ["new-0", "new-1", "new-10"],
+        "page": "/agent?service=shop&agent=clerk",
+    }.items() <= found.items()
+    assert {"version": "1.4", "samples": 200, "fail_ratio": 0.25}.items() <= found[
+        "baseline"
+    ].items()
+    assert {"samples": 40, "used": 20, "fail_ratio": 1.0}.items() <= found["candidate"].items()
 
 
 async def test_the_baseline_is_what_had_most_sessions_before_the_candidate(
@@ -121,7 +130,7 @@ async def test_a_side_of_which_too_little_is_seen_is_inconclusive(
     assert (unseen["next_look"], alone["baseline"]["version"]) == (20, "0.1")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "status", "says"),
     [
         ({"service": "nowhere"}, 404, "no service `nowhere`"),
@@ -152,30 +161,27 @@ async def test_sessions_without_a_version_say_how_to_name_one(
 
     status, body = await compared(stand)
 
-    assert status == 400
-    assert "OTEL_RESOURCE_ATTRIBUTES=service.version=" in body["error"]["message"]
+    says = "OTEL_RESOURCE_ATTRIBUTES=service.version="
+    assert (status, says in body["error"]["message"]) == (400, True)
 
 
 # --- the gate --------------------------------------------------------------------------------------------------------
 
 
-async def gated(stand: Stand, **metadata: str) -> tuple[int, str]:
+async def gated(stand: Stand, content: bytes = b"", **metadata: str) -> tuple[int, str]:
     given = {"service": "shop", "candidate": "1.5", **metadata}
     body = {"name": "shop", "namespace": "prod", "phase": "Progressing", "metadata": given}
     async with stand.client() as client:
-        response = await client.post("/api/v1/compare/gate", json=body)
+        response = await client.post(
+            "/api/v1/compare/gate", content=content or msgspec.json.encode(body)
+        )
     return response.status_code, response.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "candidate", "status", "says"),
     [
-        (
-            "rollout",
-            "1.5",
-            409,
-            "fail: agent_reliability of 1.5 over the first 20 of 40 sessions against 200 of 1.4, rank 0.00",
-        ),
+        ("rollout", "1.5", 409, "fail: agent_reliability of 1.5 over the first 20 of 40 sessions"),
         ("rollout", "2.0", 200, "inconclusive (too_few_candidate)"),
         ("confirm-promotion", "2.0", 409, "inconclusive (too_few_candidate)"),
         ("", "2.0", 200, "inconclusive (too_few_candidate)"),
@@ -191,14 +197,7 @@ async def test_flagger_is_stopped_by_a_fail_and_promotes_a_pass_alone(
     found, said = await gated(stand, type=kind, candidate=candidate)
 
     assert (found, said[: len(says)]) == (status, says)
-
-
-@pytest.mark.parametrize(("body", "status"), [(b"no json", 422), (b"x" * 70_000, 413)])
-async def test_what_is_not_flaggers_is_refused(stand: Stand, body: bytes, status: int) -> None:
-    async with stand.client() as client:
-        response = await client.post("/api/v1/compare/gate", content=body)
-
-    assert response.status_code == status
+    assert [(await gated(stand, each))[0] for each in (b"no json", b"x" * 70_000)] == [422, 413]
 
 
 def take(stand: Stand, version: str, failed: int, of: int, first: int, score: float) -> None:
@@ -215,10 +214,9 @@ async def test_a_decided_verdict_says_what_changed_between_the_versions(stand: S
     take(stand, "1.4", 0, of=30, first=1, score=0.9)
     take(stand, "1.5", 30, of=30, first=31, score=0.2)
 
-    _, found = await compared(stand)
-    _, undecided = await compared(stand, baseline="1.3")
+    changed = (await compared(stand))[1]["changed"]
+    undecided = (await compared(stand, baseline="1.3"))[1]
 
-    changed = found["changed"]
     counts = {"uses": 30, "failures": 30, "uses_before": 30, "failures_before": 0}
     assert changed["tools"] == [{"tool": "find_order", **counts}]
     assert changed["evaluators"][0]["evaluator"] == "agent_reliability"
@@ -304,15 +302,14 @@ async def test_the_verdict_names_the_evaluator_that_decided(
     stand: Stand,
     windows: Windows,
     judged: Windows,
-    free: list[float],
-    said: list[float],
+    free: Scores,
+    said: Scores,
     verdict: str,
     decided: str | None,
 ) -> None:
     """A judge that sees a loss fails the release; that it sees none passes what free scores leave open."""
     windows["1.5"] = entries("new", free, first=1_000)
-    judged["1.4"] = entries("old", GOOD * 50)
-    judged["1.5"] = entries("new", said, first=1_000)
+    judged |= {"1.4": entries("old", GOOD * 50), "1.5": entries("new", said, first=1_000)}
 
     found = (await compared(stand))[1]
 

@@ -4,8 +4,8 @@ import html
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
-import httpx
 import pytest
 
 from collector.api.base_path import forwarded_prefix
@@ -23,23 +23,17 @@ LINK = re.compile(r'(?:href|action)="([^"#]*)')
 PREFIX = "/tools/spanwise"
 BELOW = f"admin.base_path={PREFIX}"
 Ask = Callable[[str], tuple[str, dict[str, str]]]
+
+
+def whole(path: str, *, header: str = "") -> tuple[str, dict[str, str]]:
+    return path, {"x-forwarded-prefix": header} if header else {}
+
+
+def stripped(path: str, *, header: str = "") -> tuple[str, dict[str, str]]:
+    return whole(path.removeprefix(PREFIX) or "/", header=header)
+
+
 """What arrives here of a path that a browser asks the proxy for, and with which headers."""
-
-
-def whole(path: str) -> tuple[str, dict[str, str]]:
-    return path, {}
-
-
-def stripped(path: str) -> tuple[str, dict[str, str]]:
-    return path.removeprefix(PREFIX) or "/", {"x-forwarded-prefix": PREFIX}
-
-
-def stripped_in_silence(path: str) -> tuple[str, dict[str, str]]:
-    return path.removeprefix(PREFIX) or "/", {}
-
-
-def whole_and_by_header(path: str) -> tuple[str, dict[str, str]]:
-    return path, {"x-forwarded-prefix": f"{PREFIX}/"}
 
 
 async def crawled(stand: Stand, ask: Ask) -> set[str]:
@@ -68,10 +62,10 @@ async def crawled(stand: Stand, ask: Ask) -> set[str]:
     [
         ([BELOW], whole),
         ([f"{BELOW}/"], whole),
-        ([BELOW], whole_and_by_header),
+        ([BELOW], partial(whole, header=f"{PREFIX}/")),
+        ([BELOW], partial(stripped, header=PREFIX)),
         ([BELOW], stripped),
-        ([BELOW], stripped_in_silence),
-        ([], stripped),
+        ([], partial(stripped, header=PREFIX)),
     ],
 )
 async def test_every_link_stays_below_the_prefix_and_is_answered(
@@ -85,68 +79,52 @@ async def test_every_link_stays_below_the_prefix_and_is_answered(
     assert {"/", "/sessions", "/agent", "/session", "/trace", "/health"} <= parts
 
 
-@pytest.mark.parametrize("path", ["/sessions?agent=&service=shop", "/?service=shop&agent=helper"])
-async def test_where_a_page_leads_on_its_own_is_below_the_prefix(
-    new_stand: NewStand, path: str
-) -> None:
+async def test_where_a_page_leads_on_its_own_is_below_the_prefix(new_stand: NewStand) -> None:
     stand = new_stand(BELOW)
-    answer = await stand.get(PREFIX + path)
-
-    assert answer.status_code in (303, 307)
-    assert answer.headers["location"].startswith(f"{PREFIX}/")
-
-
-async def test_the_prefix_alone_leads_to_the_page(new_stand: NewStand) -> None:
-    stand = new_stand(BELOW)
-    answer = await stand.get(f"{PREFIX}?service=shop", **{"x-forwarded-prefix": "/outer"})
-
-    assert answer.status_code == 307
-    assert answer.headers["location"] == f"/outer{PREFIX}/?service=shop"
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/metrics"])
-async def test_probes_and_metrics_answer_at_the_root_and_below(
-    new_stand: NewStand, path: str
-) -> None:
-    stand = new_stand(BELOW)
-    found = [
-        (await stand.get(each)).status_code for each in (path, PREFIX + path, f"{PREFIX}x{path}")
+    answers = [
+        await stand.get(PREFIX + path)
+        for path in ("/sessions?agent=&service=shop", "/?service=shop&agent=helper")
     ]
+    alone = await stand.get(f"{PREFIX}?service=shop", **{"x-forwarded-prefix": "/outer"})
 
-    assert found == [200, 200, 404]
+    for answer in answers:
+        assert answer.status_code in (303, 307)
+        assert answer.headers["location"].startswith(f"{PREFIX}/")
+    assert (alone.status_code, alone.headers["location"]) == (307, f"/outer{PREFIX}/?service=shop")
 
 
-async def test_a_path_below_the_prefix_needs_a_token_as_any_other(new_stand: NewStand) -> None:
+async def test_probes_and_metrics_answer_at_the_root_and_below_where_all_else_needs_a_token(
+    new_stand: NewStand,
+) -> None:
     stand = new_stand(BELOW, "admin.bearer_tokens=[secret]")
-    answer: httpx.Response = await stand.get(f"{PREFIX}/api/v1/agents")
 
-    assert answer.status_code == 401
+    async def status(path: str) -> int:
+        return (await stand.get(path)).status_code
+
+    for path in ("/healthz", "/metrics"):
+        assert [await status(path), await status(PREFIX + path)] == [200, 200]
+        assert await status(f"{PREFIX}x{path}") in (401, 404)
+    assert await status(f"{PREFIX}/api/v1/agents") == 401
 
 
 @for_each(
-    "header",
+    ("header", "prefix"),
     [
-        "//evil.example",
-        "https://evil.example",
-        "/a//b",
-        '/"><script>',
-        "/a b",
-        "a",
-        "/",
-        "/..",
-        "/a/./b",
-        "/x" * 11,
+        ("/outer/, /inner", "/outer"),
+        *(
+            (each, "")
+            for each in ("//evil.example", "https://evil.example", "/a//b", '/"><script>')
+        ),
+        *((each, "") for each in ("/a b", "a", "/", "/..", "/a/./b", "/x" * 11)),
     ],
 )
-def test_what_is_no_path_is_no_prefix(header: str) -> None:
-    assert forwarded_prefix(header) == ""
+def test_what_is_no_path_is_no_prefix_and_the_outermost_proxy_says_it(
+    header: str, prefix: str
+) -> None:
+    assert forwarded_prefix(header) == prefix
 
 
-def test_the_outermost_proxy_says_the_prefix() -> None:
-    assert forwarded_prefix("/outer/, /inner") == "/outer"
-
-
-@pytest.mark.parametrize("text", ["spanwise", "//spanwise", "/a b", "/a/..", "https://a.example/x"])
+@for_each("text", ["spanwise", "//spanwise", "/a b", "/a/..", "https://a.example/x"])
 def test_a_setting_that_is_no_path_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"admin\.base_path: expected a path such as /spanwise"):
         load([], {}, [f"admin.base_path={text}"])
@@ -160,7 +138,7 @@ UTC_TIME, OSLO_TIME, NEPAL_TIME = (
 SESSION = "/session?id=s-1"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cookie", "time", "footer"),
     [
         ("", UTC_TIME, "Times are UTC"),
@@ -168,58 +146,44 @@ SESSION = "/session?id=s-1"
         ("Europe%2FOslo", OSLO_TIME, "those of Europe/Oslo"),
         ("Asia/Kathmandu", NEPAL_TIME, "those of Asia/Kathmandu"),
         ("Etc/UTC", UTC_TIME, "those of Etc/UTC"),
-        ("Middle/Earth", UTC_TIME, "Times are UTC"),
-        ("../../etc/passwd", UTC_TIME, "Times are UTC"),
-        ("<b>", UTC_TIME, "Times are UTC"),
-        ("A" * 4_000, UTC_TIME, "Times are UTC"),
-        ("Europe", UTC_TIME, "Times are UTC"),
+        *((each, UTC_TIME, "Times are UTC") for each in ("Middle/Earth", "Europe", "<b>")),
+        *((each, UTC_TIME, "Times are UTC") for each in ("../../etc/passwd", "A" * 4_000)),
     ],
 )
 async def test_a_page_is_in_the_zone_of_its_viewer(
-    new_stand: NewStand, cookie: str, time: str, footer: str
+    filled_stand: Stand, cookie: str, time: str, footer: str
 ) -> None:
-    stand = filled(new_stand())
-
-    page = await stand.text(SESSION, cookie=f"{COOKIE}={cookie}")
+    page = await filled_stand.text(SESSION, cookie=f"{COOKIE}={cookie}")
 
     assert f'title="{UTC_TIME} UTC">{time}</time>' in page
     assert footer in page
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("age", "words"),
     [(18, "18 s ago"), (150, "2 min ago"), (7300, "2 h ago"), (200_000, "2 d ago"), (-5, None)],
 )
 async def test_a_moment_has_how_long_ago_it_is_beside_it(
-    new_stand: NewStand, age: int, words: str | None
+    filled_stand: Stand, age: int, words: str | None
 ) -> None:
-    stand = filled(new_stand())
-    stand.time = datetime.fromisoformat(f"{UTC_TIME}+00:00").timestamp() + age
+    filled_stand.time = datetime.fromisoformat(f"{UTC_TIME}+00:00").timestamp() + age
 
-    page = await stand.text(SESSION)
+    page = await filled_stand.text(SESSION)
 
     shown = f'title="{UTC_TIME} UTC">{UTC_TIME}</time>'
     assert (f'{shown} <small class="ago">{words}</small>' in page) == (words is not None)
 
 
-async def test_charts_and_sentences_are_in_the_same_zone(new_stand: NewStand) -> None:
-    stand = filled(new_stand())
-    page = "/agent?service=support-bot&agent=planner&range=15m"
+async def test_charts_are_in_the_same_zone_and_the_api_and_files_are_utc(
+    filled_stand: Stand,
+) -> None:
+    page, oslo = "/agent?service=support-bot&agent=planner&range=15m", f"{COOKIE}=Europe/Oslo"
 
-    utc = await stand.text(page)
-    oslo = await stand.text(page, cookie=f"{COOKIE}=Europe/Oslo")
-
-    assert "22:13" in utc
-    assert ">22:1" not in oslo
-    assert ">23:1" in oslo
-
-
-async def test_the_api_and_files_are_utc_whoever_asks(new_stand: NewStand) -> None:
-    stand = filled(new_stand())
-    cookie = f"{COOKIE}=Europe/Oslo"
-
+    assert "22:13" in await filled_stand.text(page)
+    shown = await filled_stand.text(page, cookie=oslo)
+    assert (">22:1" in shown, ">23:1" in shown) == (False, True)
     for path in ("/api/v1/sessions", "/api/v1/sessions?format=csv"):
-        assert await stand.text(path) == await stand.text(path, cookie=cookie)
+        assert await filled_stand.text(path) == await filled_stand.text(path, cookie=oslo)
 
 
 OF = make.trace(1)
@@ -242,7 +206,9 @@ async def test_every_runbook_of_the_rules_is_a_heading_of_the_help(filled_stand:
     assert len(headings) == len(ALERTS)
 
 
-async def test_its_links_stay_on_the_page_or_lead_out(filled_stand: Stand) -> None:
+async def test_its_links_stay_on_the_page_or_lead_out_and_every_page_leads_to_it(
+    filled_stand: Stand,
+) -> None:
     page = await filled_stand.text("/help")
     main = page[page.index("<main") : page.index("</main>")]
     anchors = set(re.findall(r'id="([^"]+)"', main))
@@ -250,9 +216,6 @@ async def test_its_links_stay_on_the_page_or_lead_out(filled_stand: Stand) -> No
     for link in re.findall(r'href="([^"]+)"', main):
         assert link.startswith("http") or link.removeprefix("#") in anchors
     assert "\n| " not in main
-
-
-async def test_every_page_leads_to_it(filled_stand: Stand) -> None:
     for address in ("/", "/sessions", "/health"):
         assert '<a href="/help">What alerts mean</a>' in await filled_stand.text(address)
 
@@ -284,7 +247,7 @@ async def test_a_page_leads_to_the_users_backend_where_a_template_says_so(
     assert ">Dashboard</a>" not in without
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "link", "name"),
     [
         ("trace", "https://host/trace", "trace_id"),

@@ -24,8 +24,9 @@ _ids = count()
 def said(value: float | bool = False, *, now: float = make.START, **fields: Any) -> Feedback:
     """A thumb for trace 1, with an id of its own."""
     about = {} if {"session_id", "task_id"} & fields.keys() else {"trace_id": ONE}
-    given: dict[str, Any] = {"name": "thumb", "value": value, "id": f"said-{next(_ids)}"}
-    return FeedbackRules().feedback(SentFeedback(**{**given, **about, **fields}), now=now)
+    mine = {"name": "thumb", "value": value, "id": f"said-{next(_ids)}"}
+    given: dict[str, Any] = {**mine, **about, **fields}
+    return FeedbackRules().feedback(SentFeedback(**given), now=now)
 
 
 async def shown(stand: Stand, path: str = f"traces/{ONE}") -> tuple[str | None, list[str]]:

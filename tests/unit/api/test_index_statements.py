@@ -192,9 +192,10 @@ def write_scores(stand: Stand) -> None:
     """Scores of others of a trace, its session and a task, each in turn with and without a place."""
     index = stand.api._index
     of_session = {"session_id": "s-9", "service": "support-bot"}
+    abouts: tuple[dict[str, Any], ...] = ({}, {"task_id": "task"}, of_session)
     scores = [
         said(0.5, kind="code", name=f"score {number}", **about)
-        for about in ({}, {"task_id": "task"}, of_session)
+        for about in abouts
         for number in range(2)
     ]
     with pytest.MonkeyPatch.context() as patch:

@@ -27,10 +27,9 @@ from collector.base.telemetry import Telemetry
 from collector.forward.families import ForwardFamilies
 from collector.log.families import LogFamilies
 from collector.records.codec import encode
-from collector.records.keeping import ClosedTrace, Decision, KeepingRecord
+from collector.records.keeping import Decision, KeepingRecord
 from collector.records.sent_trace import SentTrace, decode_sent
 from collector.sinks.families import SinkFamilies
-from evaluators.model import Trace
 from tests.support import api_records as make
 from tests.support.api_stand import NewStand, Stand, filled
 from tests.support.table import for_each
@@ -48,6 +47,11 @@ def shown(*samples: Sample, found: Mapping[str, Any] = NOTHING, now: float = 1_0
     return health_view(of, {**LOOKED, **found}, state="ready", roles=("publish",))
 
 
+WAS_SET = "the machine's clock, which was set; scoring goes on by elapsed time"
+GO_TO = "traces go to /v1/traces"
+ELSEWHERE = "set the endpoint or the protocol of that sender"
+
+
 def test_what_keeps_pace_is_no_problem() -> None:
     view = shown(
         sample("log_lag_records", 12, group="scoring", topic="traces"),
@@ -57,9 +61,9 @@ def test_what_keeps_pace_is_no_problem() -> None:
         sample("room_failures_total", 0, room="api", reason="bug"),
     )
 
+    (sink,) = view["sinks"]
     assert view["problems"] == []
     assert view["lag"] == [{"group": "scoring", "topic": "traces", "records": 12, "seconds": 59}]
-    (sink,) = view["sinks"]
     assert (sink["acked"], sink["retried"], sink["lost"]) == (40, 2, 0)
 
 
@@ -85,28 +89,19 @@ def test_what_keeps_pace_is_no_problem() -> None:
             [sample("log_gap_records_total", 5, topic="traces")],
             "5 records expired unread: a larger log, or more workers",
         ),
-        (
-            [sample("log_time_ahead_seconds", 600)],
-            "log time is 10 min 0 s ahead of the machine's clock, which was set; scoring goes on by elapsed time",
-        ),
-        (
-            [sample("log_time_ahead_seconds", -7_200)],
-            "log time is 2 h 0 min behind the machine's clock, which was set; scoring goes on by elapsed time",
-        ),
+        ([sample("log_time_ahead_seconds", 600)], f"log time is 10 min 0 s ahead of {WAS_SET}"),
+        ([sample("log_time_ahead_seconds", -7_200)], f"log time is 2 h 0 min behind {WAS_SET}"),
         (
             [sample("room_failures_total", 2, room="sink.otlp", reason="io")],
             "room sink.otlp failed 2 times and was started again: the log of the service says why",
         ),
         (
             [sample("requests_misdirected_total", 3, transport="http", reason="path")],
-            (
-                "3 requests came to a path of the HTTP port that serves nothing (traces go to /v1/traces): "
-                "set the endpoint or the protocol of that sender"
-            ),
+            f"3 requests came to a path of the HTTP port that serves nothing ({GO_TO}): {ELSEWHERE}",
         ),
         (
             [sample("connections_closed_total", 1, listener="grpc", reason="http1")],
-            "1 request came to the gRPC port in HTTP/1: set the endpoint or the protocol of that sender",
+            f"1 request came to the gRPC port in HTTP/1: {ELSEWHERE}",
         ),
         (
             [sample("worker_restarts_total", 1, reason="hung")],
@@ -134,30 +129,19 @@ FINDING: Mapping[str, Any] = {
     "advice": [{"setting": "EXPORT_CONTENT=true", "note": ""}],
 }
 STACK: Mapping[str, Any] = {
+    **dict.fromkeys(("scopes", "sdks"), ()),
     "service": "shop",
     "dialects": ("genai",),
-    "scopes": (),
-    "sdks": (),
     "traces": 3,
     "turns": 3,
     "findings": [FINDING, {**FINDING, "lack": "no_tool_results"}],
 }
-UNSCORED: Mapping[str, Any] = {
-    "service": "shop",
-    "sessions": 2,
-    "of": 3,
-    "why": "no content",
-    "example": "s",
-}
-FAILING: Mapping[str, Any] = {
-    "failed": 2,
-    "verdicts": 4,
-    "type": "timeout",
-    "message": "m",
-    "setting": "s",
-}
 
-FOUND: Mapping[str, Any] = {"stacks": [STACK], "unscored": [UNSCORED], "judge": FAILING}
+FOUND: Mapping[str, Any] = {
+    "stacks": [STACK],
+    "unscored": [{"service": "shop", "sessions": 2, "of": 3, "why": "no content", "example": "s"}],
+    "judge": {"failed": 2, "verdicts": 4, "type": "timeout", "message": "m", "setting": "s"},
+}
 """What a doctor finds who finds everything."""
 
 
@@ -202,21 +186,17 @@ async def test_an_unknown_address_is_a_page_for_browsers(stand: Stand, address: 
     "address,accept",
     [("/nowhere", "*/*"), ("/api/v1/nothing", "text/html"), ("/api/", "text/html")],
 )
-async def test_an_unknown_address_is_an_error_for_programs(
+async def test_an_unknown_address_is_an_error_for_programs_and_a_refusal_a_page_for_browsers(
     stand: Stand, address: str, accept: str
 ) -> None:
     answer = await stand.get(address, accept=accept)
+    async with stand.client() as client:
+        refusal = await client.post("/health", headers={"accept": "text/html"})
 
     assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found")
-
-
-async def test_what_is_refused_is_a_page_for_browsers(stand: Stand) -> None:
-    async with stand.client() as client:
-        answer = await client.post("/health", headers={"accept": "text/html"})
-
-    assert answer.status_code == 405
-    assert "<h1>This cannot be shown</h1>" in answer.text
-    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert refusal.status_code == 405
+    assert "<h1>This cannot be shown</h1>" in refusal.text
+    assert "default-src 'none'" in refusal.headers["content-security-policy"]
 
 
 async def test_a_page_that_is_busy_says_when_to_come_back() -> None:
@@ -242,42 +222,31 @@ async def test_a_trace_leads_to_those_beside_it_in_its_session(filled_stand: Sta
 
 
 async def test_the_page_of_health_shows_everything_that_can_be_wrong(new_stand: NewStand) -> None:
-    about = About(diagnose=lambda notes, sessions: FOUND)
-    stand = new_stand(about=about)
-    sinks, log = SinkFamilies(stand.telemetry), LogFamilies(stand.telemetry)
-    sinks.signals.labels("otlp", "lost").inc(3)
-    sinks.outbox_oldest.labels("otlp").set(stand.time - 120)
-    log.lag_records.labels("scoring", "traces").set(7)
-    log.lag_seconds.labels("scoring", "traces").set(90)
+    stand = new_stand(about=About(diagnose=lambda notes, sessions: FOUND))
+    SinkFamilies(stand.telemetry).signals.labels("otlp", "lost").inc(3)
     ForwardFamilies(stand.telemetry).traces.labels("lost", "expired").inc(1234)
 
     page = await stand.text("/health")
 
     for said in (
         "sink otlp lost 3 signals",
-        "scoring is behind by 7 records of topic traces, the oldest waits for 1 min 30 s",
         "shop: no content, no tool results; 2 evaluators judge without that",
         "<code>EXPORT_CONTENT=true</code>",
         "2 of 4 verdicts of the judge failed, the newest with timeout: m",
+        "Lost since the start: 1,234 expired.",
     ):
         assert said in page
-    assert "Lost since the start: 1,234 expired." in page
 
 
 def decided(*numbers: int, at: float, reason: str = "", agent: str = "planner") -> bytes:
     """As the owner of the traces writes it; without a reason they are dropped."""
-    read = [sent_trace(make.trace(number, agent=agent)) for number in numbers]
-    return encode(
-        KeepingRecord(
-            decisions=[Decision(each, at, reason or "share", bool(reason)) for each in read]
-        )
-    )
-
-
-def sent_trace(of: Trace) -> ClosedTrace:
-    read = decode_sent(make.trace_value(of))
-    assert isinstance(read, SentTrace)
-    return read.closed(key=b"", offset=0, failed=False)
+    decisions: list[Decision] = []
+    for number in numbers:
+        sent = decode_sent(make.trace_value(make.trace(number, agent=agent)))
+        assert isinstance(sent, SentTrace)
+        closed = sent.closed(key=b"", offset=0, failed=False)
+        decisions.append(Decision(closed, at, reason or "share", bool(reason)))
+    return encode(KeepingRecord(decisions=decisions))
 
 
 async def test_what_was_forwarded_stands_on_the_page_of_the_trace_and_of_health(
@@ -333,23 +302,21 @@ async def test_the_newest_trace_of_every_agent_is_looked_at_once(new_stand: NewS
     looks = Looks()
     stand = filled(new_stand(about=looks.about))
 
-    first = await stand.get("/health")
-    stand.time += 61
-    await stand.get("/health")
+    for _ in range(2):
+        assert (await stand.get("/health")).status_code == 200
+        stand.time += 61
 
-    assert first.status_code == 200
     assert sorted(looks.at) == sorted(NEWEST)
 
 
 async def test_what_a_request_has_no_time_for_the_next_one_looks_at(new_stand: NewStand) -> None:
     looks = Looks()
     stand = filled(new_stand(about=looks.about))
-    off_loop = OffLoop(ApiFamilies(Telemetry()))
-    traces = Traces(log=stand.log, query=Query(stand.api._index), off_loop=off_loop, content=True)
+    query, off_loop = Query(stand.api._index), OffLoop(ApiFamilies(Telemetry()))
     findings = Findings(
         about=looks.about,
-        query=Query(stand.api._index),
-        traces=traces,
+        query=query,
+        traces=Traces(log=stand.log, query=query, off_loop=off_loop, content=True),
         off_loop=off_loop,
         clock=lambda: stand.time,
         monotonic=count(0.0, 10.0).__next__,
