@@ -61,7 +61,7 @@ def test_every_parameter_is_understood() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "seconds"),
     [
         ("30m", NOW - 1_800),
@@ -69,16 +69,12 @@ def test_every_parameter_is_understood() -> None:
         ("7d", NOW - 7 * 86_400),
         ("999999d", 0),
         ("1690000000.5", 1_690_000_000.5),
-        ("2023-11-14T22:13:20", NOW),
-        ("2023-11-14T22:13:20Z", NOW),
-        ("2023-11-14T23:13:20+01:00", NOW),
+        *((f"2023-11-14T{time}", NOW) for time in ("22:13:20", "22:13:20Z", "23:13:20+01:00")),
         ("2023-11-14", 1_699_920_000),
     ],
 )
 def test_a_time_is_a_moment_or_a_length_back_from_now(text: str, seconds: float) -> None:
-    found, wrong = asked(since=text)
-
-    assert (found.since, wrong) == (round(seconds * 1e6), [])
+    assert asked(since=text) == (SessionFilter(since=round(seconds * 1e6)), [])
 
 
 @for_each(
@@ -98,29 +94,24 @@ def test_a_time_is_a_moment_or_a_length_back_from_now(text: str, seconds: float)
     ],
 )
 def test_what_is_not_understood_asks_for_nothing_and_is_said(name: str, text: str) -> None:
-    found, wrong = asked(**{name: text})
+    chosen, (wrong,) = asked(**{name: text})
 
-    assert found == SessionFilter()
-    assert len(wrong) == 1
-    assert wrong[0].startswith(f"{name}: expected ")
-
-
-def test_running_away_names_its_sessions() -> None:
-    found, _ = asked(status="runaway")
-
-    assert found == SessionFilter(names=[("shop", "s-1"), ("shop", "s-2")])
+    assert chosen == SessionFilter()
+    assert wrong.startswith(f"{name}: expected ")
 
 
-def test_an_unknown_order_is_the_usual_one_and_is_said() -> None:
+def test_running_away_names_its_sessions_and_an_unknown_order_is_the_usual_one() -> None:
+    sort, wrong = sort_of({"sort": "id; DROP TABLE sessions"}, "worst")
+
+    assert asked(status="runaway")[0] == SessionFilter(names=[("shop", "s-1"), ("shop", "s-2")])
     assert sort_of({}, "worst") == ("worst", [])
     assert sort_of({"sort": "cost"}, "worst") == ("cost", [])
-    name, wrong = sort_of({"sort": "id; DROP TABLE sessions"}, "worst")
-    assert name == "worst"
+    assert sort == "worst"
     assert wrong[0].startswith("sort: expected one of worst, newest")
 
 
 @pytest.fixture
-def stand(new_stand: NewStand) -> Stand:
+def three(new_stand: NewStand) -> Stand:
     made = new_stand()
     for number, cost in ((1, 0.02), (2, 1.5), (3, None)):
         made.take_session(
@@ -138,88 +129,77 @@ async def chosen(stand: Stand, asked: str) -> set[str]:
     return {each["session_id"] for each in items}
 
 
-async def test_sessions_are_chosen_by_cost_and_length(stand: Stand) -> None:
-    assert await chosen(stand, "min_cost=0.02") == {"s-1", "s-2"}
-    assert await chosen(stand, "min_cost=1") == {"s-2"}
-    assert await chosen(stand, "min_seconds=15") == {"s-2", "s-3"}
-    assert await chosen(stand, "min_seconds=15&min_cost=1") == {"s-2"}
-    page = await stand.text("/sessions?min_cost=1")
+async def test_sessions_are_chosen_by_cost_and_length(three: Stand) -> None:
+    assert await chosen(three, "min_cost=0.02") == {"s-1", "s-2"}
+    assert await chosen(three, "min_cost=1") == {"s-2"}
+    assert await chosen(three, "min_seconds=15") == {"s-2", "s-3"}
+    assert await chosen(three, "min_seconds=15&min_cost=1") == {"s-2"}
+    page = await three.text("/sessions?min_cost=1")
     assert "s-2" in page
     assert "s-1" not in page
     assert "cost from (USD) <b>1</b>" in page
 
 
 async def test_sessions_are_chosen_by_the_tool_the_model_and_the_user_of_any_of_their_traces(
-    stand: Stand,
+    three: Stand,
 ) -> None:
-    first = make.trace(
-        11,
-        session_id="s-1",
-        tool_calls=(ToolCall(name="find_order"), ToolCall(name="find_order")),
-        models=("gpt-4o-mini",),
-        user_id="acme",
-        attributes={"plan": "pro", "region": "eu"},
+    calls = (ToolCall(name="find_order"), ToolCall(name="find_order"))
+    pro, free = {"plan": "pro", "region": "eu"}, {"plan": "free", "other": "pro"}
+    first = {"tool_calls": calls, "models": ("gpt-4o-mini",), "user_id": "acme", "attributes": pro}
+    other = {"tool_calls": (ToolCall(name="find"),), "models": ("gpt-4o",), "attributes": free}
+    three.take_traces(
+        make.trace(11, session_id="s-1", **first), make.trace(12, session_id="s-2", **other)
     )
-    other = make.trace(
-        12,
-        session_id="s-2",
-        tool_calls=(ToolCall(name="find"),),
-        models=("gpt-4o",),
-        attributes={"plan": "free", "other": "pro"},
-    )
-    for each in (first, other):
-        stand.take_traces(each)
 
-    assert await chosen(stand, "tool=find_order") == {"s-1"}
-    assert await chosen(stand, "tool=find") == {"s-2"}
-    assert await chosen(stand, "model=gpt-4o") == {"s-2"}
-    assert await chosen(stand, "user=acme&tool=find_order&model=gpt-4o-mini") == {"s-1"}
-    assert await chosen(stand, "user=acme&tool=find") == set()
-    assert await chosen(stand, "attribute=plan%3Dpro") == {"s-1"}
-    assert await chosen(stand, "attribute=plan=free&tool=find") == {"s-2"}
-    assert await chosen(stand, "attribute=other=free") == set()
-    for word in ("tool", "model", "user", "plan"):
-        assert await chosen(stand, f"q={word}") == set(), "no word of what was said"
-    assert await chosen(stand, "tool=lookup&q=please") == {"s-2", "s-3"}
-    page = await stand.text("/sessions?tool=find_order")
-    assert "tool <b>find_order</b>" in page
-
-    trace = await stand.text(f"/trace?id={first.trace_id}")
+    for asked, found in {
+        "tool=find_order": {"s-1"},
+        "tool=find": {"s-2"},
+        "model=gpt-4o": {"s-2"},
+        "user=acme&tool=find_order&model=gpt-4o-mini": {"s-1"},
+        "user=acme&tool=find": set[str](),
+        "attribute=plan%3Dpro": {"s-1"},
+        "attribute=plan=free&tool=find": {"s-2"},
+        "attribute=other=free": set[str](),
+        **{f"q={word}": set[str]() for word in ("tool", "model", "user", "plan")},
+        "tool=lookup&q=please": {"s-2", "s-3"},
+    }.items():
+        assert await chosen(three, asked) == found, asked
+    assert "tool <b>find_order</b>" in await three.text("/sessions?tool=find_order")
+    trace = await three.text(f"/trace?id={11:032x}")
     assert '<dt>plan</dt><dd><a href="/sessions?attribute=plan%3Dpro">pro</a></dd>' in trace
     assert '<a href="/sessions?user=acme">acme</a>' in trace
 
     changed = make.trace(11, session_id="s-1", tool_calls=(ToolCall(name="refund"),))
-    stand.take_traces(make.trace_value(changed, revision=1))
-    assert await chosen(stand, "tool=find_order") == set()
-    assert await chosen(stand, "tool=refund") == {"s-1"}
+    three.take_traces(make.trace_value(changed, revision=1))
+    assert await chosen(three, "tool=find_order") == set()
+    assert await chosen(three, "tool=refund") == {"s-1"}
 
 
-async def test_the_list_is_a_file_for_a_spreadsheet(stand: Stand) -> None:
-    answer = await stand.get("/api/v1/sessions?format=csv&sort=newest&min_cost=0.01")
+async def test_the_list_is_a_file_for_a_spreadsheet_to_which_the_page_leads(three: Stand) -> None:
+    answer = await three.get("/api/v1/sessions?format=csv&sort=newest&min_cost=0.01")
+    page = await three.text("/sessions?agent=planner&sort=newest")
 
-    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    newer, older = csv.DictReader(io.StringIO(answer.text))
     assert answer.headers["content-type"].startswith("text/csv")
     assert answer.headers["cache-control"] == "no-store"
-    assert [row["session_id"] for row in rows] == ["s-2", "s-1"]
-    assert rows[0]["question"] == 'say "hi", please'
-    assert rows[1]["question"] == "'=HYPERLINK(1)", "no formula"
-    assert (rows[0]["cost_usd"], rows[0]["consistency"]) == ("1.5", "")
-    assert (await stand.get("/api/v1/sessions?format=xml")).status_code == 422
-
-
-async def test_the_page_leads_to_the_file_of_what_it_shows(stand: Stand) -> None:
-    page = await stand.text("/sessions?agent=planner&sort=newest")
-
+    assert (newer["session_id"], newer["question"]) == ("s-2", 'say "hi", please')
+    assert (newer["cost_usd"], newer["consistency"]) == ("1.5", "")
+    assert (older["session_id"], older["question"]) == ("s-1", "'=HYPERLINK(1)"), "no formula"
+    assert (await three.get("/api/v1/sessions?format=xml")).status_code == 422
     address = "/api/v1/sessions?agent=planner&amp;sort=newest&amp;format=csv&amp;limit=500"
     assert f'href="{address}"' in page
 
 
 OF = make.trace(1)
+FAILED = Failure(type="exception", message="a secret")
 LOW = "only 1 of the 4 scores that it needs: the spans carry no content (3)"
 
 
 def reliability(score: float | None, **changes: Any) -> Signal:
     return make.session_signal(OF, "agent_reliability", score, **changes)
+
+
+RUNS_AWAY = "running away now"
 
 
 def low(revision: int, explanation: str | None = LOW) -> Signal:
@@ -228,16 +208,18 @@ def low(revision: int, explanation: str | None = LOW) -> Signal:
     return reliability(None, revision=revision, coverage=coverage, **why)
 
 
-def test_the_explanation_is_the_reason_and_the_next_best_where_there_is_none() -> None:
-    error = Failure(type="exception", message="a secret")
-    failed = reliability(None, outcome="failed", error=error)
-    bare = reliability(None, explanation=None)
-
-    assert why_unscored(make.value(low(1))) == LOW
-    assert why_unscored(make.value(low(1, "x" * 999))) == "x" * LENGTH
-    assert why_unscored(make.value(low(1, None))) == LOW.partition(":")[0]
-    assert why_unscored(make.value(failed)) == "failed with exception"
-    assert why_unscored(make.value(bare)) is None
+@for_each(
+    ("signal", "why"),
+    [
+        (low(1), LOW),
+        (low(1, "x" * 999), "x" * LENGTH),
+        (low(1, None), LOW.partition(":")[0]),
+        (reliability(None, outcome="failed", error=FAILED), "failed with exception"),
+        (reliability(None, explanation=None), None),
+    ],
+)
+def test_the_explanation_is_the_reason_or_the_next_best(signal: Signal, why: str | None) -> None:
+    assert why_unscored(make.value(signal)) == why
 
 
 async def test_the_overview_says_why_until_there_is_a_score(stand: Stand) -> None:
@@ -282,17 +264,14 @@ async def test_a_trace_without_any_score_says_why_and_never_nothing_to_judge(sta
     assert "nothing to judge" not in trace
 
 
-MARK = "running away now"
-
-
-def found(of: Trace, **changes: Any) -> Signal:
+def running(of: Trace, **changes: Any) -> Signal:
     fields: dict[str, Any] = {"score": 0.0, "success": False, "final": False, "closed": None}
     return make.signal(of, "runaway", **{**fields, **changes})
 
 
 async def test_an_open_trace_is_marked_wherever_it_stands(stand: Stand) -> None:
     of = make.trace(1)
-    taken = stand.take_signals(found(of))
+    taken = stand.take_signals(running(of))
     stand.standings = running_away(of)
 
     pages = [
@@ -302,8 +281,8 @@ async def test_an_open_trace_is_marked_wherever_it_stands(stand: Stand) -> None:
     (agent,) = await stand.items("agents")
 
     assert len(taken.signals) == 1, "the live stream has it"
-    assert [MARK in page for page in pages] == [True] * 4
-    assert pages[0].count(MARK) == 2, "on top, and at the agent"
+    assert [RUNS_AWAY in page for page in pages] == [True] * 4
+    assert pages[0].count(RUNS_AWAY) == 2, "on top, and at the agent"
     assert [each["trace_id"] for each in agent["runaways"]] == [of.trace_id]
 
 
@@ -311,24 +290,29 @@ async def test_the_final_outcome_wins_at_its_revision_whichever_comes_last(
     stand: Stand,
 ) -> None:
     of = make.trace(1)
-    final = found(of, final=True, closed="idle", id="f" * 32)
+    final = running(of, final=True, closed="idle", id="f" * 32)
     stand.take_traces(of)
 
     taken = [
         len(stand.take_signals(each).signals)
-        for each in (found(of), final, found(of, id="e" * 32), found(of, revision=1, id="d" * 32))
+        for each in (
+            running(of),
+            final,
+            running(of, id="e" * 32),
+            running(of, revision=1, id="d" * 32),
+        )
     ]
     page = await stand.text(f"/trace?id={of.trace_id}")
 
     assert taken == [1, 1, 0, 1]
-    assert MARK in page, "late spans opened it again"
+    assert RUNS_AWAY in page, "late spans opened it again"
 
 
 async def test_a_trace_that_named_its_session_at_its_end_leaves_no_session_of_its_own(
     stand: Stand,
 ) -> None:
     of = make.trace(1)
-    stand.take_signals(found(of, session_id=of.trace_id, session_source="trace"))
+    stand.take_signals(running(of, session_id=of.trace_id, session_source="trace"))
     before = await stand.items("sessions")
 
     stand.take_traces(of)

@@ -16,25 +16,18 @@ from collector.base.sqlite_file import connect, is_damage, is_full, named, prepa
 from collector.commands.cli import main
 from collector.config.tree import Config
 from collector.otlp.client import proxy_for
+from tests.support.table import for_each
 
 
 @pytest.fixture(autouse=True)
 def sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def many(_: int) -> frozenset[int]:
-        return frozenset(range(16))
-
-    monkeypatch.setattr(os, "sched_getaffinity", many)
-
-
-def written(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: frozenset(range(16)))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
 
 
 def cores(folder: Path, membership: str, files: dict[str, str]) -> int:
-    written(folder, {"own": membership, **files})
+    for name, text in {"own": membership, **files}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
     return usable_cores(folder / "groups", folder / "own")
 
 
@@ -61,20 +54,18 @@ def test_a_quota_of_any_group_limits(
     assert cores(tmp_path, membership, files) == expected
 
 
-def test_the_affinity_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def third(_: int) -> frozenset[int]:
-        return frozenset({3})
+def test_the_affinity_limits_and_without_proc_and_groups_it_is_all_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert usable_cores(tmp_path / "none", tmp_path / "none") == 16
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: frozenset({3}))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
 
-    monkeypatch.setattr(os, "sched_getaffinity", third)
     assert cores(tmp_path, "0::/\n", {"groups/cpu.max": "max 100000"}) == 1
     assert Config().worker_count == 1
 
 
-def test_without_proc_and_groups_the_affinity_stands(tmp_path: Path) -> None:
-    assert usable_cores(tmp_path / "none", tmp_path / "none") == 16
-
-
 NO_LIMIT = resource.RLIM_INFINITY
+Limits = tuple[int, int]
 
 
 @pytest.mark.parametrize(
@@ -87,26 +78,15 @@ NO_LIMIT = resource.RLIM_INFINITY
         ((NO_LIMIT, NO_LIMIT), (NO_LIMIT, NO_LIMIT), 1000),
     ],
 )
-def test_the_limit_is_raised_and_never_lowered(
-    monkeypatch: pytest.MonkeyPatch,
-    before: tuple[int, int],
-    after: tuple[int, int],
-    found: int,
+def test_the_limit_of_open_files_is_raised_and_never_lowered(
+    monkeypatch: pytest.MonkeyPatch, before: Limits, after: Limits, found: int
 ) -> None:
-    limits = before
-
-    def raised(_: int, wanted: tuple[int, int]) -> None:
-        nonlocal limits
-        limits = wanted
-
-    def now(_: int) -> tuple[int, int]:
-        return limits
-
-    monkeypatch.setattr(resource, "getrlimit", now)
-    monkeypatch.setattr(resource, "setrlimit", raised)
+    limits = [before]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: limits.append(wanted))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
 
     assert connections(1000, share=1 / 4) == found
-    assert limits == after
+    assert limits[-1] == after
 
 
 @pytest.fixture(autouse=True)
@@ -120,23 +100,20 @@ def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_what_an_older_version_wrote_becomes_private(tmp_path: Path) -> None:
+def test_what_an_older_version_wrote_and_what_is_written_from_then_on_is_private(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "log").mkdir(mode=0o755)
     (tmp_path / "log" / "data.mdb").touch(0o644)
     (tmp_path / "signals.jsonl").touch(0o644)
 
     keep_private(tmp_path)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "file").touch()
 
-    assert [mode(tmp_path), mode(tmp_path / "log")] == [0o700, 0o700]
-    assert mode(tmp_path / "log" / "data.mdb") == mode(tmp_path / "signals.jsonl") == 0o600
-
-
-def test_what_is_written_from_then_on_is_private(tmp_path: Path) -> None:
-    keep_private(tmp_path / "data")
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "file").touch()
-
-    assert (mode(tmp_path / "data"), mode(tmp_path / "data" / "file")) == (0o700, 0o600)
+    assert {mode(each) for each in (tmp_path, tmp_path / "log", tmp_path / "new")} == {0o700}
+    files = ("log/data.mdb", "signals.jsonl", "new/file")
+    assert {mode(tmp_path / each) for each in files} == {0o600}
 
 
 def test_what_is_not_ours_keeps_its_modes(tmp_path: Path) -> None:
@@ -166,17 +143,14 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "collector,.svc.cluster.local")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("host", "tls", "expected"),
     [
         ("backend.example", False, "http://proxy:3128"),
         ("backend.example", True, "http://proxy:3129"),
         ("collector", False, None),
         ("otel.observability.svc.cluster.local", True, None),
-        ("localhost", False, None),
-        ("127.0.0.1", False, None),
-        ("127.8.8.8", True, None),
-        ("::1", False, None),
+        *((host, False, None) for host in ("localhost", "127.0.0.1", "127.8.8.8", "::1")),
     ],
 )
 def test_loopback_and_what_no_proxy_names_are_reached_directly(
@@ -221,14 +195,9 @@ def of(code: int) -> sqlite3.OperationalError:
 
 
 def with_free_bytes(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    real = os.statvfs("/")
-    fields = list(real)
+    fields = list(os.statvfs("/"))
     fields[1], fields[4] = 1, count
-
-    def half_full(path: Path) -> os.statvfs_result:
-        return os.statvfs_result(fields)
-
-    monkeypatch.setattr(os, "statvfs", half_full)
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result(fields))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
 
 
 def test_what_fails_on_a_full_disk_is_named_a_full_disk(
@@ -261,7 +230,9 @@ def test_a_transaction_that_fails_changes_nothing(tmp_path: Path) -> None:
     connection.close()
 
 
-def test_a_file_never_has_more_pages_than_it_may(tmp_path: Path) -> None:
+def test_a_file_never_has_more_pages_than_it_may_and_a_text_that_is_not_utf_8_is_damage(
+    tmp_path: Path,
+) -> None:
     connection = connect(tmp_path / "file", cache=1 << 20, create=True)
     prepare(connection, pages=20, wal=1 << 20)
     connection.execute("CREATE TABLE kept (text TEXT)")
@@ -273,18 +244,10 @@ def test_a_file_never_has_more_pages_than_it_may(tmp_path: Path) -> None:
 
     with pytest.raises(sqlite3.OperationalError) as refused:
         fill()
-
-    assert is_full(refused.value)
-    assert not is_damage(refused.value)
-    connection.close()
-    assert (tmp_path / "file").stat().st_size <= 20 * 4096
-
-
-def test_a_text_that_is_not_utf_8_is_damage(tmp_path: Path) -> None:
-    connection = connect(tmp_path / "file", cache=1 << 20, create=True)
-
     with pytest.raises(sqlite3.OperationalError) as met:
         connection.execute("SELECT CAST(x'ff' AS TEXT)").fetchone()
 
+    assert (is_full(refused.value), is_damage(refused.value)) == (True, False)
     assert is_damage(met.value)
     connection.close()
+    assert (tmp_path / "file").stat().st_size <= 20 * 4096

@@ -16,6 +16,7 @@ from collector.base import clock, heap, time_slice
 from collector.base.clock import next_tick, until_tick
 from collector.base.heap import LONGEST, QUIET, WORTH_IT, TrimTimer, trimmed_heap
 from collector.base.time_slice import SLICE, TimeSlice, take_turns
+from tests.support.table import for_each
 
 
 @pytest.mark.parametrize("now", [10.0, 10.25, 10.999])
@@ -100,26 +101,28 @@ async def _slices_beside(work: Callable[[], None]) -> int:
     return MOST
 
 
-def times_due(*, busy: int, quiet: int, share: float = 0.5) -> list[int]:
-    """The seconds at which memory is given back: `busy` ones with this share of a CPU used, then quiet ones."""
+def times_due(*, busy: int, quiet: int) -> list[int]:
+    """The seconds at which memory is given back: `busy` ones with half of a CPU used, then quiet ones."""
     timer, used, due = TrimTimer(0.0, 0.0), 0.0, list[int]()
     for second in range(1, busy + quiet + 1):
-        used += share if second <= busy else 0.01
+        used += 0.5 if second <= busy else 0.01
         if timer.is_due(float(second), used):
             due.append(second)
     return due
 
 
-def test_once_when_load_has_gone() -> None:
-    assert times_due(busy=10, quiet=40) == [10 + QUIET]
-
-
-def test_now_and_then_while_load_lasts() -> None:
-    assert times_due(busy=150, quiet=20) == [LONGEST, 2 * LONGEST, 150 + QUIET]
-
-
-def test_a_process_that_does_nothing_gives_nothing_back() -> None:
-    assert times_due(busy=0, quiet=int(WORTH_IT / 0.01) - 1) == []
+@for_each(
+    ("busy", "quiet", "due"),
+    [
+        (10, 40, [10 + QUIET]),  # once when load has gone
+        (150, 20, [LONGEST, 2 * LONGEST, 150 + QUIET]),  # now and then while it lasts
+        (0, int(WORTH_IT / 0.01) - 1, []),  # a process that does nothing
+    ],
+)
+def test_memory_is_given_back_after_load_and_while_it_lasts(
+    busy: int, quiet: int, due: list[float]
+) -> None:
+    assert times_due(busy=busy, quiet=quiet) == due
 
 
 class Always(TrimTimer):
@@ -129,32 +132,22 @@ class Always(TrimTimer):
         return True
 
 
-def running() -> bool:
-    return "heap" in {each.name for each in threading.enumerate()}
-
-
 def test_the_thread_gives_back_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     given = threading.Event()
-
-    def trim(_: object) -> None:
-        given.set()
-
-    def library(_: object) -> SimpleNamespace:
-        return SimpleNamespace(malloc_trim=trim)
-
+    library = SimpleNamespace(malloc_trim=lambda _: given.set())  # pyright: ignore[reportUnknownLambdaType]
     monkeypatch.setattr(heap, "_EVERY", 0.001)
     monkeypatch.setattr(heap, "TrimTimer", Always)
-    monkeypatch.setattr(ctypes, "CDLL", library)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
 
     with trimmed_heap():
         assert given.wait(10)
-        assert running()
+        assert "heap" in {each.name for each in threading.enumerate()}
 
-    assert not running()
+    assert "heap" not in {each.name for each in threading.enumerate()}
 
 
 def test_without_glibc_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda: None)  # which takes no name: a TypeError
 
     with trimmed_heap():
-        assert not running()
+        assert "heap" not in {each.name for each in threading.enumerate()}

@@ -19,12 +19,6 @@ ENDPOINT = re.compile(r"http://127\.0\.0\.1:(\d+)")
 each_name = pytest.mark.parametrize("name", sorted(FRAMEWORKS))
 
 
-def test_the_ports_of_the_pages_are_the_services_own() -> None:
-    usual = ReceiverConfig()
-
-    assert {"grpc": usual.grpc.port, "http/protobuf": usual.http.port} == PORTS
-
-
 @each_name
 def test_its_address_is_that_of_its_protocol_and_its_switches_are_those_of_doctor(
     name: str,
@@ -77,43 +71,41 @@ def test_the_setup_of_a_page_runs(protocol: str, monkeypatch: pytest.MonkeyPatch
     provider.shutdown()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
 
-def test_every_page_is_alike() -> None:
+def test_every_page_is_alike_and_its_ports_are_the_services_own() -> None:
     pages = [page(each, "") for each in FRAMEWORKS.values()]
-    heads = {tuple(re.findall(r"^## (.*)", text, re.MULTILINE)) for text in pages}
+    usual = ReceiverConfig()
 
+    heads = {tuple(re.findall(r"^## (.*)", text, re.MULTILINE)) for text in pages}
     assert heads == {("Connect it", "What one sees")}
     assert len(FRAMEWORKS) > 15
+    assert {"grpc": usual.grpc.port, "http/protobuf": usual.http.port} == PORTS
 
 
-def test_what_is_not_exported_is_said_to_be_not_exported() -> None:
-    trace = {
-        "tokens": {"input": None, "output": 3},
-        "session_source": "trace",
-        "input": "a\nb",
-        "output": None,
-        "agent": "desk",
-        "models": [],
-        "gaps": ["no_content"],
-        "tool_calls": [
-            {"name": "look", "arguments": {"a": 1}, "error": None, "result": "x" * 200},
-        ],
-    }
-
-    text = conversation(trace)
+def test_what_is_not_exported_and_what_has_no_score_is_said() -> None:
+    call = {"name": "look", "arguments": {"a": 1}, "error": None, "result": "x" * 200}
+    missing = dict.fromkeys(("output", "error"))
+    text = conversation(
+        {
+            "tokens": {"input": None, "output": 3},
+            "session_source": "trace",
+            "input": "a\nb",
+            "agent": "desk",
+            "models": [],
+            "gaps": ["no_content"],
+            "tool_calls": [call],
+            **missing,
+        }
+    )
+    signals = [
+        {"evaluator": "b", "outcome": "scored", "score": 0.5, "explanation": "x | y"},
+        {"evaluator": "a", "outcome": "not_applicable", "score": None, "explanation": None},
+    ]
 
     assert "user       a b\n" in text
     assert '  look({"a": 1})\n' in text
     assert "tokens not exported in, 3 out; session id from trace; model not exported" in text
     assert "not exported: no_content" in text
     assert max(map(len, text.splitlines())) < 120
-
-
-def test_an_evaluator_without_a_score_shows_its_outcome() -> None:
-    signals = [
-        {"evaluator": "b", "outcome": "scored", "score": 0.5, "explanation": "x | y"},
-        {"evaluator": "a", "outcome": "not_applicable", "score": None, "explanation": None},
-    ]
-
     assert scores(signals).splitlines()[-2:] == [
         "| `a` | not_applicable |  |",
         "| `b` | 0.50 | x \\| y |",
@@ -128,10 +120,6 @@ PAGES = {
     path.stem: path for folder in ("agents", "frameworks") for path in (DOCS / folder).glob("*.md")
 }
 WANTED = sorted(shown())
-
-
-def test_every_framework_and_agents_with_examples_are_among_them() -> None:
-    assert {*frameworks(), "claude-code", "codex", "sdk-log-events"} <= set(WANTED)
 
 
 @for_each("name", WANTED)
@@ -177,6 +165,7 @@ def width_of(webp: bytes) -> int:
 def test_there_is_no_picture_that_no_page_shows_and_together_they_are_small() -> None:
     kept = {path.stem: path.stat().st_size for path in FOLDER.glob("*.webp")}
 
+    assert {*frameworks(), "claude-code", "codex", "sdk-log-events"} <= set(WANTED)
     assert sorted(kept) == WANTED
     assert sum(kept.values()) <= FOLDER_SIZE
 
