@@ -29,6 +29,7 @@ FIRST = 1_000
 API = Path(collector.api.__file__).parent
 Site = tuple[str, int, int]
 """File, line and column at which a call ends."""
+Given = dict[str, Any]
 CALLS = {"execute", "_execute", "executemany"}
 REASONS = {
     r"INDEXED BY sessions_of_agent WHERE .* ORDER BY": "one read of an index of 100 bytes a session, and a sort:"
@@ -191,11 +192,11 @@ def write(stand: Stand) -> None:
 def write_scores(stand: Stand) -> None:
     """Scores of others of a trace, its session and a task, each in turn with and without a place."""
     index = stand.api._index
-    of_session = {"session_id": "s-9", "service": "support-bot"}
-    abouts: tuple[dict[str, Any], ...] = ({}, {"task_id": "task"}, of_session)
+    of_session: Given = {"session_id": "s-9", "service": "support-bot"}
+    of_task: Given = {"task_id": "task"}
     scores = [
         said(0.5, kind="code", name=f"score {number}", **about)
-        for about in abouts
+        for about in (Given(), of_task, of_session)
         for number in range(2)
     ]
     with pytest.MonkeyPatch.context() as patch:

@@ -152,7 +152,7 @@ async def test_a_session_page_reads_no_more_traces_than_it_shows_and_of_one_serv
     assert part("s-1", before=2) == ([1], 0)
     assert part("s-1", before=99) == ([6, 7, 8], 5), "no such trace"
     assert part("same") == ([11], 2)
-    assert part("same", "service-12", before=11) == ([12], 2)
+    assert part("same", "service-12", before=11) == ([12], 0)
 
 
 async def test_a_session_of_a_thousand_traces_has_pages(stand: Stand) -> None:

@@ -25,40 +25,23 @@ def asked(**given: str) -> tuple[SessionFilter, list[str]]:
 
 
 def test_every_parameter_is_understood() -> None:
-    found, wrong = asked(
-        service="shop",
-        agent="clerk",
-        version="2",
-        q=" kettle ",
-        tool="find_order",
-        model="gpt-4o",
-        user="acme",
-        attribute="plan=pro=x",
-        status="error",
-        failed="tool_correctness",
-        min_reliability="0.25",
-        max_reliability="1",
-        min_cost="0.5",
-        min_seconds="90",
-    )
+    same = {
+        "service": "shop",
+        "agent": "clerk",
+        "version": "2",
+        "tool": "find_order",
+        "model": "gpt-4o",
+        "user": "acme",
+        "status": "error",
+        "failed": "tool_correctness",
+    }
+    limits = {"min_reliability": "0.25", "max_reliability": "1", "min_cost": "0.5"}
+
+    found, wrong = asked(**same, **limits, q=" kettle ", attribute="plan=pro=x", min_seconds="90")
 
     assert wrong == []
-    assert found == SessionFilter(
-        service="shop",
-        agent="clerk",
-        version="2",
-        text="kettle",
-        tool="find_order",
-        model="gpt-4o",
-        user="acme",
-        attribute=("plan", "pro=x"),
-        status="error",
-        failed="tool_correctness",
-        least=0.25,
-        most=1.0,
-        cost=0.5,
-        seconds=90.0,
-    )
+    read: dict[str, Any] = {"text": "kettle", "attribute": ("plan", "pro=x"), **same}
+    assert found == SessionFilter(**read, least=0.25, most=1.0, cost=0.5, seconds=90.0)
 
 
 @for_each(

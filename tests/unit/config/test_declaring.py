@@ -40,37 +40,28 @@ def config(*plugins: str, **evaluators: object) -> Config:
     return Config.model_validate({"plugins": plugins, "evaluators": named})
 
 
-def imported() -> list[str]:
-    return [name for name in sys.modules if name.startswith("spanwise_plugins")]
-
-
 def test_what_it_declares_is_known_and_it_is_not_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in imported():  # by a test before this one in the same process
-        monkeypatch.delitem(sys.modules, name)
-    chosen = config(written(tmp_path, GOOD), mine__loud={"most": 1})
+    for name in [each for each in sys.modules if each.startswith("spanwise_plugins")]:
+        monkeypatch.delitem(sys.modules, name)  # by a test before this one in the same process
+    file = written(tmp_path, GOOD)
+    chosen = config(file, mine__loud={"most": 1})
 
     registry = registry_from(chosen)
     plan = plan_from(chosen, registry=registry)
 
     (loud,) = registry.named("mine/loud")
-    assert (loud.scope, loud.version, loud.threshold, loud.doc) == (
-        *("trace", "7", 0.25),
-        "How loud it is.",
-    )
+    declared = (loud.scope, loud.version, loud.threshold, loud.doc)
+    assert declared == ("trace", "7", 0.25, "How loud it is.")
     (configured,) = [each for each in plan.plugins if each.spec.name == "mine/loud"]
     assert repr(configured.options) == "{'most': 1.0}"  # as the type of the option takes it
     assert {each.spec.name for each in plan.plugins} == {"mine/loud", "mine/long"}
-    assert not imported()
-
-
-def test_what_it_declares_anew_is_seen(tmp_path: Path) -> None:
-    file = written(tmp_path, GOOD)
-    assert registry_from(config(file)).named("mine/loud")
+    assert not [each for each in sys.modules if each.startswith("spanwise_plugins")]
     written(tmp_path, GOOD.replace("loud", "silent"))
-
-    assert registry_from(config(file)).named("mine/silent")
+    assert registry_from(config(file)).named("mine/silent"), "what changed is seen"
+    with pytest.raises(PluginNotFound, match="no such file"):
+        registry_from(config(str(tmp_path / "gone.py")), strict=False)
 
 
 @pytest.mark.parametrize(
@@ -117,11 +108,6 @@ def test_a_bad_import_stops_nothing_else(
         registry_from(chosen)
 
 
-def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(PluginNotFound, match="no such file"):
-        registry_from(config(str(tmp_path / "gone.py")), strict=False)
-
-
 @pytest.mark.parametrize("descriptor", ["1", "2", "int(sys.argv[1])"])
 def test_what_is_written_as_it_is_imported_is_not_read_without_end(
     descriptor: str,
@@ -139,14 +125,11 @@ def test_what_is_written_as_it_is_imported_is_not_read_without_end(
 
 
 def test_an_error_of_an_import_that_cannot_be_said_is_said(tmp_path: Path) -> None:
-    file = tmp_path / "unsayable.py"
-    file.write_text(
-        "class Unsayable(Exception):\n"
-        "    def __repr__(self): raise self\n"
-        "    __str__ = __repr__\n"
-        "raise Unsayable"
+    source = (
+        "class Unsayable(Exception):\n    def __repr__(self): raise self\n    __str__ = __repr__\n"
     )
+    file = written(tmp_path, f"{source}raise Unsayable")
 
-    found = declaring.declare(Plugin(name=str(file), is_installed=False, settings={}))
+    found = declaring.declare(Plugin(name=file, is_installed=False, settings={}))
 
     assert found.error == f"plugin `{file}`: an exception whose text cannot be read"

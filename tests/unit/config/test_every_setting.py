@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import pytest
-from annotated_types import Ge, Gt, Le, Lt
 from pydantic import SecretStr, TypeAdapter, ValidationError
-from pydantic.fields import FieldInfo
 
 from collector.base.errors import ConfigError
 from collector.config.load import load
@@ -47,24 +45,12 @@ def refused(files: list[Path], environ: dict[str, str], overrides: list[str]) ->
 @for_each("source", ["file", "environment", "set"])
 @for_each("name", NUMBERS)
 @for_each("value", [True, [False], HUGE, -HUGE])
-def test_a_number_is_no_truth_value_and_has_bounds(
+def test_a_number_is_no_truth_value_and_has_bounds_on_both_sides(
     tmp_path: Path, name: str, value: Any, source: str
 ) -> None:
     lines = said(SETTINGS[name], value, tmp_path, source)
 
     assert any(line.startswith(f"{name}: ") for line in lines), lines
-
-
-@for_each("name", NUMBERS)
-def test_every_number_declares_its_bounds(name: str) -> None:
-    bounds = [each for part in SETTINGS[name].bounds for each in _flat(part)]
-
-    assert any(isinstance(each, (Le, Lt)) for each in bounds), "give it le= or lt="
-    assert any(isinstance(each, (Ge, Gt)) for each in bounds), "give it ge= or gt="
-
-
-def _flat(metadata: Any) -> list[Any]:
-    return list(metadata.metadata) if isinstance(metadata, FieldInfo) else [metadata]
 
 
 @for_each("name", [name for name in NUMBERS if float in SETTINGS[name].kinds])
@@ -107,31 +93,17 @@ def test_a_file_whose_name_is_too_long_is_said_with_its_setting(tmp_path: Path, 
 @for_each("name", ADDRESSES)
 @for_each(
     "text",
-    [
-        "not an endpoint",
-        "::::",
-        "http://",
-        "ftp://host/x",
-        "host:999999",
-        "host:0",
-        "[::1:4317",
-        "",
-    ],
+    ["no endpoint", "::::", "http://", "ftp://host/x", "host:999999", "host:0", "[::1:4317", ""],
 )
-def test_an_address_that_is_none_is_refused(tmp_path: Path, name: str, text: str) -> None:
+def test_what_is_no_address_is_refused(tmp_path: Path, name: str, text: str) -> None:
     (line,) = said(SETTINGS[name], text, tmp_path, "file")
 
     assert line.startswith(f"{name}: expected ")
 
 
-@pytest.mark.parametrize(
-    "text", ["host:4317", "[::1]:4317", "http://host", "https://user:x@h-1.example.org:4317/a/b"]
-)
-def test_an_endpoint_is_taken(text: str) -> None:
-    assert TypeAdapter(Endpoint).validate_python(text) == text
-
-
-def test_a_password_in_an_address_is_not_shown() -> None:
+def test_an_endpoint_is_taken_and_a_password_in_an_address_is_not_shown() -> None:
+    for text in ("host:4317", "[::1]:4317", "http://host", "https://user:x@h-1.example.org:4317/a"):
+        assert TypeAdapter(Endpoint).validate_python(text) == text
     with pytest.raises(ValidationError, match="expected a URL") as raised:
         TypeAdapter(Url).validate_python("http://user:hush@host:99999")
 
@@ -153,29 +125,26 @@ def test_an_option_takes_a_truth_value_only_where_it_is_one(name: str, option: s
             owner.option(option, value)
 
 
-def _mentions(annotation: Any, kinds: tuple[type, ...]) -> bool:
-    return annotation in kinds or any(_mentions(part, kinds) for part in get_args(annotation))
-
-
-@pytest.mark.parametrize("name", ["agent_reliability", "agent_consistency"])
+@for_each("name", ["agent_reliability", "agent_consistency"])
 def test_a_weight_of_an_unknown_signal_is_an_error(name: str) -> None:
     with pytest.raises(ConfigError, match=rf"^evaluators\.{name}\.signal_weights: .*mood"):
         plan_from(load([], {}, [f"evaluators.{name}.signal_weights={{mood: 1.0}}"]))
 
 
+def _mentions(annotation: Any, kinds: tuple[type, ...]) -> bool:
+    return annotation in kinds or any(_mentions(part, kinds) for part in get_args(annotation))
+
+
 def test_the_expectations_are_read_as_strictly_as_the_settings(tmp_path: Path) -> None:
-    for name, text in {
-        "bomb.yaml": "a: &a [*a]",
-        "twice.yaml": "- {input: a, input: b}",
-        "twice.jsonl": '{"input": "a", "input": "b"}',
-        "deep.jsonl": "[" * 100_000,
-        "bytes.yaml": "\ud800",
-    }.items():
+    for name, text, says in (
+        ("bomb.yaml", "a: &a [*a]", "cannot be read: .+$"),
+        ("twice.yaml", "- {input: a, input: b}", "cannot be read: .+$"),
+        ("twice.jsonl", '{"input": "a", "input": "b"}', "cannot be read: .+$"),
+        ("deep.jsonl", "[" * 100_000, "cannot be read: .+$"),
+        ("bytes.yaml", "\ud800", "cannot be read: .+$"),
+        ("one_of_three.jsonl", '{"match": {"turn": 1}}\n\n{oops\n{}\n', ".*: line 3: Expecting"),
+    ):
         file = tmp_path / name
         file.write_text(text, errors="surrogatepass")
-        with pytest.raises(ConfigError, match=rf"^expectations: {file} cannot be read: .+$"):
+        with pytest.raises(ConfigError, match=rf"^expectations: {file} {says}"):
             plan_from(load([], {}, [f"expectations={file}"]))
-    one_of_three = tmp_path / "one.jsonl"
-    one_of_three.write_text('{"match": {"turn": 1}}\n\n{oops\n{"match": {"turn": 2}}\n')
-    with pytest.raises(ConfigError, match=rf"^expectations: {one_of_three} .*: line 3: Expecting"):
-        plan_from(load([], {}, [f"expectations={one_of_three}"]))

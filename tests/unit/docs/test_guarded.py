@@ -67,6 +67,8 @@ def test_a_group_is_due_once_a_guarded_file_changes_comes_goes_or_is_renamed(tre
 
 
 def test_only_the_command_that_says_so_leaves_groups_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    image, kafka = GROUPS["image"], GROUPS["kafka"]
+    outage = "tests/e2e/test_kafka_outage.py::test_a"
     monkeypatch.setattr(guarded, "changed", lambda: [each for each in GROUPS if each != "image"])
     monkeypatch.delenv(ONLY_DUE, raising=False)
     assert guarded.header() == guarded.not_due() == []
@@ -76,15 +78,10 @@ def test_only_the_command_that_says_so_leaves_groups_out(monkeypatch: pytest.Mon
     assert guarded.not_due() == ["image"]
     (line,) = guarded.header()
     assert line.endswith(": image")
-
-
-def test_what_is_left_out_is_the_groups_tests_alone() -> None:
-    image, kafka = GROUPS["image"], GROUPS["kafka"]
-
     assert image.has("tests/e2e/test_image.py::test_x[1]")
     assert not image.has("tests/e2e/test_image_of_another.py::test_x")
-    assert kafka.has("tests/e2e/test_kafka_outage.py::test_a_short_outage_under_load[a]")
-    assert not kafka.has("tests/e2e/test_kafka_outage.py::test_a_stop_while_the_broker_is_away")
+    assert kafka.has(f"{outage}_short_outage_under_load[a]")
+    assert not kafka.has(f"{outage}_stop_while_the_broker_is_away")
 
 
 Outcome = Literal["passed", "failed", "skipped"]
@@ -139,11 +136,6 @@ def test_a_process_that_a_test_of_the_first_tier_starts_fails_it() -> None:
         subprocess.run(["true"], check=True)
     with pytest.raises(pytest.fail.Exception, match="marked `process`"):
         os.fork()
-
-
-@pytest.mark.process
-def test_a_marked_one_may() -> None:
-    subprocess.run(["true"], check=True)
 
 
 def test_the_makefile_names_every_folder_of_the_first_tier() -> None:

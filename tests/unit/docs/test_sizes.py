@@ -12,20 +12,11 @@ from packaging.requirements import Requirement
 
 from scripts.sizes import LIMIT, ROOT, locked, sizes, table
 from tests.support.processes import ran
+from tests.support.table import for_each
 
 LOCKS = ("requirements.lock", "requirements-dev.lock")
-POISONED = ("1.82.7", "1.82.8")
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PAGE = (ROOT / "docs" / "install.md").read_text()
-
-
-def names(lock: str) -> set[str]:
-    return set(locked((ROOT / "locks" / lock).read_text()))
-
-
-def left_out() -> set[str]:
-    lines = (ROOT / "locks" / "requirements-excludes.txt").read_text().splitlines()
-    return {words[0] for line in lines if (words := line.partition("#")[0].split())}
 
 
 def test_what_the_lock_brings_stays_below_its_limit() -> None:
@@ -35,11 +26,15 @@ def test_what_the_lock_brings_stays_below_its_limit() -> None:
     assert sum(each.megabytes for each in found) < LIMIT, table(found)
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@for_each("lock", LOCKS)
 def test_the_lock_leaves_out_what_no_process_needs_to_start(lock: str) -> None:
-    assert left_out() == {"boto3", "huggingface-hub"}
-    assert names(lock) & {*left_out(), "botocore", "hf-xet", "fsspec"} == set()
-    assert names(lock) >= {"litellm", "wordllama", "numpy"}
+    excludes = (ROOT / "locks" / "requirements-excludes.txt").read_text()
+    left_out = set(re.findall(r"^([\w-]+)", excludes, re.MULTILINE))
+    names = set(locked((ROOT / "locks" / lock).read_text()))
+
+    assert left_out == {"boto3", "huggingface-hub"}
+    assert not names & {*left_out, "botocore", "hf-xet", "fsspec"}
+    assert names >= {"litellm", "wordllama", "numpy"}
 
 
 def test_the_lock_of_bedrock_adds_to_the_other_and_changes_nothing_of_it() -> None:
@@ -52,7 +47,7 @@ def test_the_lock_of_bedrock_adds_to_the_other_and_changes_nothing_of_it() -> No
     assert {name: ours[name] for name in ours.keys() & added.keys()}.items() <= added.items()
 
 
-@pytest.mark.parametrize("version", POISONED)
+@for_each("version", ["1.82.7", "1.82.8"])
 def test_a_poisoned_litellm_is_never_installed(version: str) -> None:
     asked = {each.name: each for each in map(Requirement, PROJECT["dependencies"])}["litellm"]
 
@@ -72,24 +67,16 @@ def test_one_file_imports_litellm_and_only_when_it_is_asked_to() -> None:
     assert "" not in found[provider], "at the top"
 
 
-def test_the_page_says_the_sizes_of_what_is_locked() -> None:
+def test_the_page_says_the_sizes_of_what_is_locked_and_the_pythons_that_are_classified() -> None:
     rows = re.findall(r"^\| ([a-z0-9-]+) \| (\d+) \| ([^|]*) \|$", PAGE, re.MULTILINE)
     (total,) = re.findall(r"^\| \*\*in all\*\* \| (\d+) \|", PAGE, re.MULTILINE)
+    names = locked((ROOT / "locks" / LOCKS[0]).read_text())
+    classified = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
 
-    assert {name for name, *_ in rows} <= names("requirements.lock")
-    assert {"litellm", "numpy", "wordllama"} <= {name for name, *_ in rows}
+    assert {"litellm", "numpy", "wordllama"} <= {name for name, *_ in rows} <= set(names)
     assert sum(int(size) for _, size, _ in rows) <= int(total) < LIMIT
-
-
-def test_the_pythons_that_are_classified_are_those_that_the_page_names() -> None:
-    versions = [
-        each.rpartition(" ")[2]
-        for each in PROJECT["classifiers"]
-        if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", each)
-    ]
-
-    assert versions == ["3.11", "3.12", "3.13"]
-    assert f"Python {versions[0]} to {versions[-1]}" in PAGE
+    assert classified == ["3.11", "3.12", "3.13"]
+    assert "Python 3.11 to 3.13" in PAGE
 
 
 FOLDERS = {

@@ -33,10 +33,11 @@ from tests.support.asking import said as message
 from tests.support.command import Run
 from tests.support.dialect_spans import SpanSpec, key_values, request
 from tests.support.recorded_signals import signals_of
+from tests.support.table import for_each
 
 
 def framed(*bodies: bytes) -> bytes:
-    return b"".join(struct.pack(">I", len(each)) + each for each in bodies)
+    return b"".join(map(pack_frame, bodies))
 
 
 def refusal(path: Path) -> str:
@@ -49,44 +50,45 @@ def refusal(path: Path) -> str:
 
 def test_every_request_is_read(tmp_path: Path) -> None:
     bodies = [asked("s", "Where?", number=n) for n in range(3)] + [b""]
-    plain, zipped = tmp_path / "a.otlp", tmp_path / "a.otlp.gz"
-    plain.write_bytes(framed(*bodies))
-    zipped.write_bytes(gzip.compress(framed(*bodies)))
 
-    assert list(requests(plain)) == list(requests(zipped)) == bodies
+    for file in written(tmp_path, {"a.otlp": bodies, "a.otlp.gz": bodies}):
+        assert list(requests(file)) == bodies
 
 
-@pytest.mark.parametrize("size", [MAX_REQUEST + 1, 0xFFFFFFFF])
-def test_a_request_above_the_limit_is_refused_by_its_head(tmp_path: Path, size: int) -> None:
-    path = tmp_path / "a.otlp"
-    path.write_bytes(struct.pack(">I", size))
-
-    assert f"a request of {size} bytes" in refusal(path)
+def lines(bad: str) -> bytes:
+    """OTLP/JSON, the third line bad."""
+    good = '{"resourceSpans": []}'
+    return f"{good}\n\n{bad}\n{good}\n".encode()
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
+@for_each(
+    ("name", "content", "says"),
     [
-        ("{oops", "the body is not JSON: Expecting property name enclosed in double quotes"),
-        ("[]", ""),
-        ('{"resourceSpans": 3}', ""),
+        ("a.otlp", struct.pack(">I", MAX_REQUEST + 1), f"a request of {MAX_REQUEST + 1} bytes"),
+        ("a.otlp", b"\xff" * 4, f"a request of {0xFFFFFFFF} bytes"),
+        *(
+            ("a.otlp", framed(asked("s", "Where?"))[:cut], "ends in the middle of a request")
+            for cut in (2, 4, 10)
+        ),
+        ("a.jsonl", lines("{oops"), "line 3: the body is not JSON: Expecting property name"),
+        ("a.jsonl", lines("[]"), "not OTLP/JSON lines: line 3: "),
+        ("a.jsonl", lines('{"resourceSpans": 3}'), "not OTLP/JSON lines: line 3: "),
     ],
 )
-def test_one_bad_line_among_good_ones_is_named_and_none_is_guessed(
-    tmp_path: Path, line: str, reason: str
+def test_what_is_bad_in_a_file_is_named_and_nothing_is_guessed(
+    tmp_path: Path, name: str, content: bytes, says: str
 ) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text(f'{{"resourceSpans": []}}\n\n{line}\n{{"resourceSpans": []}}\n')
+    (tmp_path / name).write_bytes(content)
 
-    assert refusal(path).startswith(f"{path}: not OTLP/JSON lines: line 3: {reason}")
+    assert says in refusal(tmp_path / name)
 
 
-@pytest.mark.parametrize("cut", [2, 4, 10])
-def test_an_end_within_a_request_is_named(tmp_path: Path, cut: int) -> None:
-    path = tmp_path / "a.otlp"
-    path.write_bytes(framed(asked("s", "Where?"))[:cut])
+@for_each("name", ["pipe.otlp", "pipe.otlp.gz", "pipe.jsonl"])
+def test_only_a_regular_file_is_read(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
 
-    assert refusal(path).endswith("ends in the middle of a request")
+    assert refusal(tmp_path / name).endswith("not a regular file")
+    assert "NUL" in refusal(Path("a\0b.otlp"))
 
 
 def test_a_compressed_file_may_grow_to_a_bound(tmp_path: Path) -> None:
@@ -99,17 +101,6 @@ def test_a_compressed_file_may_grow_to_a_bound(tmp_path: Path) -> None:
     path.write_bytes(member * (UNFOLDED // (32 << 20) + 1))
 
     assert "unfolds to more than" in refusal(path)
-
-
-@pytest.mark.parametrize("name", ["pipe.otlp", "pipe.otlp.gz", "pipe.jsonl"])
-def test_only_a_regular_file_is_read(tmp_path: Path, name: str) -> None:
-    os.mkfifo(tmp_path / name)
-
-    assert refusal(tmp_path / name).endswith("not a regular file")
-
-
-def test_a_path_with_a_nul_is_refused() -> None:
-    assert "NUL" in refusal(Path("a\0b.otlp"))
 
 
 ONLY = ["repeated_calls", "step_efficiency"]
@@ -146,7 +137,7 @@ def decoded(session: ClosedSession) -> list[dict[str, Any]]:
 
 def written(folder: Path, requests: Mapping[str, list[bytes]]) -> list[Path]:
     for name, bodies in requests.items():
-        content = b"".join(map(pack_frame, bodies))
+        content = framed(*bodies)
         (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     return [folder / name for name in requests]
 

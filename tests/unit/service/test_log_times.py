@@ -9,7 +9,7 @@ from collector.base.errors import LogUnavailable
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config, LogConfig, ReceiverConfig
 from collector.log.memory import MemoryLog
-from collector.log.port import SPANS, TRACES, Lag, Log, New, Reader
+from collector.log.port import SPANS, TRACES, Lag, New, Reader
 from collector.service.logs import open_log
 from collector.service.rooms import SCORING, ScoreLag, score_lag
 from tests.support.machine import Machine
@@ -42,41 +42,31 @@ async def test_a_trace_waits_until_scoring_has_read_it() -> None:
     assert stand.lag() == 0
 
 
-async def test_what_has_closed_and_is_not_written_waits_too() -> None:
+@pytest.mark.parametrize(("since", "lag"), [(1_040.0, 20), (10.0, 60)])
+async def test_what_has_closed_and_is_not_written_waits_too_since_the_start_at_most(
+    since: float, lag: float
+) -> None:
     stand = Stand()
     stand.clock.now += 60
-    stand.lag.unwritten = lambda: Lag(3, stand.clock.now - 20)
+    stand.lag.unwritten = lambda: Lag(3, since)
 
-    assert stand.lag() == 20
+    assert stand.lag() == lag
 
 
-async def test_what_closed_before_the_start_waits_since_then() -> None:
+async def test_while_the_log_does_not_answer_what_waited_goes_on_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def away(*_: object, **__: object) -> Lag:
+        raise LogUnavailable("away")
+
     stand = Stand()
-    stand.lag.unwritten = lambda: Lag(1, 10.0)
-    stand.clock.now += 5
+    await stand.close()
+    await stand.lag.measure()
+    monkeypatch.setattr(stand.log, "lag", away)
+    stand.clock.now += 9
+    await stand.lag.measure()
 
-    assert stand.lag() == 5
-
-
-async def test_while_the_log_does_not_answer_what_waited_goes_on_waiting() -> None:
-    class Away(MemoryLog):
-        away = False
-
-        async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag:
-            if self.away:
-                raise LogUnavailable("away")
-            return await super().lag(group, topic, unread=unread)
-
-    clock = SetClock(1000.0)
-    log = Away(clock=clock, groups={TRACES: frozenset({SCORING})})
-    lag = ScoreLag(log, clock)
-    await log.write([New(topic=TRACES, key=b"", value=b"x")])
-    await lag.measure()
-    log.away = True
-    clock.now += 9
-    await lag.measure()
-
-    assert lag() == 9
+    assert stand.lag() == 9
 
 
 def test_it_is_known_where_one_process_does_everything(tmp_path: Path) -> None:
@@ -94,16 +84,6 @@ Kind = Literal["disk", "memory"]
 STEPS = [600.0, -600.0, 7_200.0, -7_200.0, 259_200.0, -259_200.0]
 
 
-async def opened(machine: Machine, folder: Path, kind: Kind) -> Log:
-    """By a process that is started now."""
-    config = Config(log=LogConfig(kind=kind), data_dir=folder)
-    return await open_log(config, machine.clock(), Telemetry())
-
-
-async def appended(log: Log) -> None:
-    await log.write([New(topic=SPANS, key=b"k", value=b"v")])
-
-
 async def times(reader: Reader) -> tuple[list[float], float]:
     """Of the records that wait, and that of the end after them."""
     found: list[float] = []
@@ -119,17 +99,18 @@ async def times(reader: Reader) -> tuple[list[float], float]:
 async def test_the_end_of_a_partition_goes_on_by_elapsed_seconds(
     tmp_path: Path, step: float, kind: Kind, *, restarts: bool
 ) -> None:
-    machine = Machine()
-    log = await opened(machine, tmp_path, kind)
-    await appended(log)
+    machine, config = Machine(), Config(log=LogConfig(kind=kind), data_dir=tmp_path)
+    record = New(topic=SPANS, key=b"k", value=b"v")
+    log = await open_log(config, machine.clock(), Telemetry())
+    await log.write([record])
     if restarts:
         await log.close()
     machine.set_clock(step)
     if restarts:
-        log = await opened(machine, tmp_path, kind)
+        log = await open_log(config, machine.clock(), Telemetry())
     reader = log.read("assembly", SPANS)
     machine.go_on(7)
-    await appended(log)
+    await log.write([record])
     machine.go_on(7)
 
     (first, second), end = await times(reader)
