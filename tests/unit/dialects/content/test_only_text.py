@@ -4,9 +4,10 @@ import json
 from typing import Any
 
 from evaluators.model import Trace
-from tests.support.conventions import CHAT
+from tests.support.conventions import CHAT, ROOT, model, says
 from tests.support.dialect_spans import trace_of, under
 from tests.support.table import for_each
+from tests.support.weather import ARGUMENTS, RESULT, USER, dump, one_call
 
 BYTES = "iVBORw0KGgo" * 20
 MEDIA: dict[str, dict[str, Any]] = {
@@ -96,3 +97,30 @@ def test_an_answer_that_looks_like_messages_is_itself(answer: Any) -> None:
 )
 def test_a_message_without_words_is_no_answer(hidden: dict[str, Any]) -> None:
     assert chat(output=[hidden]).output is None
+
+
+# --- calls of tools in a text ----------------------------------------------------------------------------------------
+
+
+def react(text: str, after: str) -> Trace:
+    """A step of an agent, and the next one, which is sent `after`."""
+    history = [USER, {"role": "assistant", "content": after}]
+    return trace_of(
+        ROOT,
+        model(2, 1, dump([USER]), says(text)),
+        model(3, 3, dump(history), says("Final Answer: yes")),
+    )
+
+
+def test_an_action_in_the_text_of_a_react_agent() -> None:
+    text = f"Thought: I look.\nAction: get_weather\nAction Input: {dump(ARGUMENTS)}"
+    trace = react(text, f"{text}\nObservation: {RESULT}")
+
+    call = one_call(trace)
+    assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
+
+
+def test_words_about_actions_are_no_call() -> None:
+    text = "Write it so:\nAction: name\nAction Input: the arguments"
+
+    assert react(text, text).tool_calls == ()

@@ -1,4 +1,4 @@
-"""Words that an SDK sends as log records are read as if their span had carried them, whichever came first."""
+"""Words that come as log records are read as if their span had carried them, whichever came first."""
 
 import json
 import random
@@ -7,7 +7,8 @@ from typing import Any
 
 from evaluators.dialects.enrichment.enrich import ENRICHERS
 from evaluators.dialects.read import read_trace
-from evaluators.dialects.turns.registry import LOG_AGENTS
+from evaluators.dialects.turns.place import AgentEvent
+from evaluators.dialects.turns.registry import LOG_AGENTS, place_record
 from evaluators.digest import trace_digest
 from evaluators.model import Trace
 from tests.support.agent_records import words
@@ -141,3 +142,146 @@ def test_every_agent_that_speaks_in_logs_has_a_lender() -> None:
     named = {agent.name for agent in LOG_AGENTS if agent.scopes}
 
     assert named == set(ENRICHERS)
+
+
+# --- bodies of legacy message events of Bedrock, google-genai and Vertex AI ------------------------------------------
+
+
+_Bodies = list[tuple[str, Any]]
+"""Event after `gen_ai.`, and body; of one model call."""
+NAME = "get_weather"
+CALLS = [{"id": "c1", "type": "function", "function": {"name": NAME, "arguments": ARGUMENTS}}]
+GEMINI_CALL = {"function_call": {"name": NAME, "args": ARGUMENTS}}
+BACK = {"function_response": {"name": NAME, "response": {"result": RESULT}}}
+
+
+def choice(**body: Any) -> tuple[str, Any]:
+    return "choice", {"index": 0, "finish_reason": "stop", **body}
+
+
+BEDROCK: tuple[_Bodies, _Bodies] = (
+    [
+        ("user.message", {"content": [{"text": QUESTION}]}),
+        choice(message={"role": "assistant", "tool_calls": CALLS}),
+    ],
+    [
+        ("user.message", {"content": [{"text": QUESTION}]}),
+        ("assistant.message", {"tool_calls": CALLS}),
+        ("tool.message", {"id": "c1", "content": RESULT}),
+        choice(message={"role": "assistant", "content": [{"text": ANSWER}]}),
+    ],
+)
+GOOGLE_GENAI: tuple[_Bodies, _Bodies] = (
+    [
+        ("user.message", {"content": QUESTION}),
+        choice(content={"role": "model", "parts": [GEMINI_CALL]}),
+    ],
+    [
+        ("user.message", {"content": {"role": "user", "parts": [{"text": QUESTION}]}}),
+        ("user.message", {"content": {"role": "model", "parts": [GEMINI_CALL]}}),
+        ("user.message", {"content": {"role": "user", "parts": [BACK]}}),
+        choice(content={"role": "model", "parts": [{"text": ANSWER}]}),
+    ],
+)
+VERTEX: tuple[_Bodies, _Bodies] = (
+    [
+        ("user.message", {"role": "user", "content": QUESTION}),
+        choice(message={"role": "model"}, tool_calls=CALLS),
+    ],
+    [
+        ("user.message", {"role": "user", "content": QUESTION}),
+        ("tool.message", {"role": "user", "id": "c1", "content": RESULT}),
+        choice(message={"role": "model", "content": ANSWER}),
+    ],
+)
+
+
+def records(call: int, at: int, bodies: _Bodies) -> list[SpanSpec]:
+    return [
+        words(10 * call + number, f"gen_ai.{event}", at + number, of=call, body=body)
+        for number, (event, body) in enumerate(bodies)
+    ]
+
+
+@for_each("sdk", [BEDROCK, GOOGLE_GENAI, VERTEX])
+def test_question_answer_call_and_result_are_read(sdk: tuple[_Bodies, _Bodies]) -> None:
+    chat = {**CHAT, "gen_ai.request.model": "m"}
+
+    trace = trace_of(
+        SpanSpec(id=1, name="invoke_agent", end=900, attributes=AGENT),
+        SpanSpec(id=2, parent=1, start=100, end=200, attributes=chat),
+        *records(2, 110, sdk[0]),
+        SpanSpec(id=3, parent=1, start=300, end=400, attributes=chat),
+        *records(3, 310, sdk[1]),
+    )
+
+    assert (trace.input, trace.output) == (QUESTION, ANSWER)
+    call = one_call(trace)
+    assert (call.name, call.arguments) == (NAME, ARGUMENTS)
+    assert RESULT in str(call.result)
+
+
+# --- prompts and answers that Spring AI 1.x writes with loggers ------------------------------------------------------
+
+
+CLIENT = "org.springframework.ai.chat.client.observation.ChatClient"
+MODEL_LOGGER = "org.springframework.ai.chat.observation.ChatModel"
+PROMPT, COMPLETION = "PromptContentObservationHandler", "CompletionObservationHandler"
+SPRING = "org.springframework.boot"
+
+
+def logged(logger: str, prompt: str, completion: str) -> Trace:
+    """A client's span, number 1, around a model call, number 2, and what one of them logs."""
+    client = {"spring.ai.kind": "chat_client", "gen_ai.operation.name": "framework"}
+    of = 1 if logger == CLIENT else 2
+    records = (
+        words(number, "", 8, of=of, scope=logger + handler, body=f"Words:\n{body}")
+        for number, handler, body in ((10, PROMPT, prompt), (11, COMPLETION, completion))
+    )
+    return trace_of(client, CHAT, *records, scope=SPRING)
+
+
+SAYS_ITSELF = 'Say "a",\n"b" and [c]', 'He said "no", \n"never".'
+
+
+@for_each(
+    "logger,prompt,question,answer",
+    [
+        (CLIENT, f'["system":"Be "kind".", "user":"{QUESTION}"]', QUESTION, ANSWER),
+        # texts have line ends and quotes of their own
+        (CLIENT, f'["system":"Be kind.", "user":"{SAYS_ITSELF[0]}"]', *SAYS_ITSELF),
+        # a model that is called without a client has its own
+        (MODEL_LOGGER, f'["Be kind.", "{QUESTION}", "null", ""]', QUESTION, ANSWER),
+    ],
+)
+def test_a_prompt_and_an_answer_are_those_of_the_span_that_logs_them(
+    logger: str, prompt: str, question: str, answer: str
+) -> None:
+    trace = logged(logger, prompt, f'["{answer}"]')
+
+    assert (trace.input, trace.output) == (question, answer)
+    assert "no_content" not in trace.gaps
+
+
+@for_each("body", ["[]", "", f'["Be "kind".", "{QUESTION}"]'])
+def test_what_cannot_be_distinguished_is_not_lent(body: str) -> None:
+    assert logged(MODEL_LOGGER, body, "[]").input is None
+
+
+@for_each(
+    "scope,span_id,place",
+    [
+        (CLIENT + PROMPT, "b" * 16, None),
+        ("shop.App", "b" * 16, "no_agent"),
+        (CLIENT + PROMPT, "", "no_agent"),
+    ],
+)
+def test_a_record_stays_in_the_trace_whose_ids_it_carries(
+    scope: str, span_id: str, place: str | None
+) -> None:
+    ids: dict[str, Any] = {"trace_id": "a" * 32, "span_id": span_id}
+    event = AgentEvent(
+        name="", time_unix_nano=1, scope=scope, attributes={}, body="Words:\n[]", **ids
+    )
+
+    assert place_record(event) == place

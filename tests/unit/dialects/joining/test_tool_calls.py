@@ -1,12 +1,27 @@
-"""Spans and messages joined to tool calls, each once."""
+"""Spans and messages joined to tool calls, each once, and only those that were made."""
 
 import json
 from typing import Any
 
-from tests.support.conventions import AGENT, answered, asked, call, model, raised, ran, said, tool
+from evaluators.model import ToolCall
+from tests.support.conventions import (
+    AGENT,
+    ROOT,
+    asked,
+    asks,
+    call,
+    made,
+    model,
+    raised,
+    ran,
+    said,
+    says,
+    tool,
+)
 from tests.support.dialect_spans import SpanSpec, span_id, trace_of
 from tests.support.openinference import flat, of
 from tests.support.table import for_each
+from tests.support.weather import ARGUMENTS, dump, one_call
 
 
 def asking(*calls: dict[str, Any], number: int = 1) -> SpanSpec:
@@ -21,13 +36,6 @@ def names_of(*spans: SpanSpec) -> list[str]:
     return [name for name, _, _ in calls_of(*spans)]
 
 
-def test_a_span_and_the_request_for_it_are_one_call_by_id() -> None:
-    wanted = asking(call("f", "c1", a=1))
-    told = model(3, 3, answered("c1", "ok"), parent=0)
-
-    assert calls_of(wanted, ran(2, 2, "f", "c1", parent=0), told) == [("f", {"a": 1}, "ok")]
-
-
 def test_calls_without_ids_are_joined_by_arguments_before_order() -> None:
     spans = [
         ran(n, n, "f", parent=0, arguments=json.dumps({"a": a}), result=f"r{a}")
@@ -37,15 +45,6 @@ def test_calls_without_ids_are_joined_by_arguments_before_order() -> None:
 
     found = [(c.id, c.arguments["a"], c.result) for c in trace.tool_calls]
     assert found == [("c2", 2, "r2"), ("c1", 1, "r1")]
-
-
-def test_a_call_only_seen_in_messages_is_kept_without_a_span() -> None:
-    trace = trace_of(
-        asking(call("f", "c1", a="x")), model(2, 3, answered("c1", "bad argument"), parent=0)
-    )
-
-    (only,) = trace.tool_calls
-    assert (only.span_id, only.result, only.error) == (None, "bad argument", None)
 
 
 def test_a_history_repeated_in_every_request_makes_no_calls() -> None:
@@ -85,10 +84,6 @@ def test_a_hand_over_to_an_agent_of_the_trace_is_no_tool_call_but_a_tool_named_s
     assert names_of(requested, expert) == ["transfer_to_human"]
 
 
-def test_the_frameworks_way_to_answer_is_no_tool() -> None:
-    assert names_of(asking(call("final_answer", "c1", answer="x"), call("f", "c2"))) == ["f"]
-
-
 def test_a_tool_span_inside_the_same_tools_span_is_the_same_call() -> None:
     outer, inner = ran(1, 0, "f", "c1", parent=0, end=9), ran(2, 1, "f", result="ok", end=8)
 
@@ -123,3 +118,139 @@ def test_a_call_that_two_instrumentations_recorded_side_by_side_is_one(
     one: SpanSpec, other: SpanSpec, count: int
 ) -> None:
     assert calls_of(WITHIN, one, other) == [("f", {"a": 1}, "ok")] * count
+
+
+# --- tried again, recorded twice, summed up, or shown as Python shows it ---------------------------------------------
+
+
+FUNCTION = "arguments='{\"city\": \"Paris\"}', name='get_weather'"
+SHOWN = f"{FUNCTION}, call_id='c1'"
+NAMED = {"name": "get_weather", "arguments": '{"city": "Paris"}'}
+ITEM = {"type": "function_call", "call_id": "c1", **NAMED}
+OWN = '{"call_id": "c1", "name": "Ann"}'
+SMOLAGENTS = "openinference.instrumentation.smolagents"
+
+
+def tried(span: int, start: int, end: int, city: str = "Paris", **more: Any) -> SpanSpec:
+    arguments = dump({"city": city})
+    return ran(span, start, "get_weather", "c1", end=end, arguments=arguments, **more)
+
+
+def test_a_call_that_a_gateway_tried_again_ended_as_the_last_try_did() -> None:
+    failed: dict[str, Any] = {"attributes": {"error.type": "TimeoutError"}}
+    good: dict[str, Any] = {"result": "rainy"}
+
+    for first, last, error in ((failed, good, None), (good, failed, "TimeoutError")):
+        (call,) = trace_of(ROOT, tried(2, 1, 2, **first), tried(3, 3, 4, **last)).tool_calls
+        assert (call.id, call.error) == ("c1", error)
+
+
+def test_a_plug_in_that_records_a_call_once_more_changes_nothing_of_it() -> None:
+    (call,) = trace_of(ROOT, tried(2, 1, 4, result="rainy"), tried(3, 5, 6)).tool_calls
+
+    assert (call.id, call.result, call.span_id) == ("c1", "rainy", span_id(2))
+
+
+def test_ids_that_every_answer_has_or_other_arguments_are_of_several_calls() -> None:
+    chats = model(5, 0, answer=asks("c1")), model(6, 3, answer=asks("c1"))
+
+    assert len(trace_of(ROOT, *chats, tried(2, 1, 2), tried(3, 4, 5)).tool_calls) == 2
+    assert len(trace_of(ROOT, tried(2, 1, 2), tried(3, 3, 4, "Rome")).tool_calls) == 2
+
+
+def test_adks_span_around_parallel_calls_is_not_a_call() -> None:
+    attributes = {"openinference.span.kind": "TOOL", "output.value": "{}"}
+
+    for name, calls in (("(merged)", []), ("get_weather", ["get_weather"])):
+        trace = trace_of(ROOT, made(2, 0, attributes, name=f"execute_tool {name}"))
+        assert [call.name for call in trace.tool_calls] == calls
+
+
+@for_each(
+    "shown",
+    [
+        f"ResponseFunctionToolCall({SHOWN}, type='function_call', id='fc_1', status='completed')",
+        f"[ResponseFunctionToolCall({SHOWN}, type='function_call')]",
+        SHOWN.replace(", ", " ") + " type='function_call' id='fc_1'",
+        f"ChatCompletionMessageToolCall(id='c1', function=Function({FUNCTION}), type='function')",
+        "ToolUseBlock(id='c1', input={'city': 'Paris'}, name='get_weather', type='tool_use')",
+        "FunctionCall(id='c1', args={'city': 'Paris'}, name='get_weather')",
+        dump(ITEM),
+        str(ITEM),
+        f"ChatCompletionMessage(content=None, role='assistant', tool_calls=[Function({FUNCTION}, id='c1')])",
+    ],
+)
+def test_a_call_shown_by_python_is_a_call_and_not_the_answer(shown: str) -> None:
+    for answer in (says(shown), dump([{"role": "assistant", "content": shown}])):
+        trace = trace_of(SpanSpec(id=1, attributes=AGENT, end=9), model(2, 1, answer=answer))
+        (call,) = trace.tool_calls
+        assert trace.output is None
+        assert (call.name, call.id, call.arguments) == ("get_weather", "c1", {"city": "Paris"})
+
+
+@for_each(
+    "text",
+    ["Call f(x=1)", "a='call_id' b='x'", "Order(id=3, name='x')", "Order(id=3, type='x')", OWN],
+)
+def test_an_answer_that_looks_a_little_like_one_stays_the_answer(text: str) -> None:
+    assert trace_of(ROOT, model(2, 1, asked("What?"), says(text))).output == text
+
+
+CREW = "Error executing tool: no answer"
+AGENTS_SDK = "An error occurred while running the tool. Please try again. Error: no answer"
+
+
+@for_each(
+    "scope,result",
+    [
+        ("opentelemetry.instrumentation.crewai", CREW),
+        ("openinference.instrumentation.crewai", CREW),
+        ("opentelemetry.instrumentation.openai_agents", AGENTS_SDK),
+        (SMOLAGENTS, "Error:\nno answer\nNow let's retry"),
+        (SMOLAGENTS, "Call id: c1\nError:\nno answer"),
+    ],
+)
+def test_words_tell_a_failure_only_of_a_framework_that_writes_them(scope: str, result: str) -> None:
+    assert told(scope, result).failed
+    assert not told("agent", result).failed
+
+
+def test_what_smolagents_tells_a_model_is_the_result_without_its_heading() -> None:
+    for text in ("Observation:\n12", "Call id: c1\nObservation:\n12"):
+        assert told(SMOLAGENTS, text).result == "12"
+    assert told("agent", "Observation:\n12").result == "Observation:\n12"
+
+
+def told(scope: str, result: str) -> ToolCall:
+    """The only call of a trace with a span of `scope`, whose result stands in what a model was told."""
+    history = [
+        {"role": "user", "content": "What?"},
+        {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "count"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": result},
+    ]
+    first = said("", {"type": "tool_call", "id": "c1", "name": "count"})
+    return one_call(
+        trace_of(
+            SpanSpec(id=1, name="agent", attributes=AGENT, end=9, scope=scope),
+            model(2, 1, answer=first),
+            model(3, 3, dump(history), says("Sorry.")),
+        )
+    )
+
+
+@for_each(
+    "marks",
+    [
+        {"openinference.span.kind": "TOOL", "tool.name": "get_weather"},
+        {"traceloop.span.kind": "tool", "traceloop.entity.name": "get_weather"},
+        {"langfuse.observation.type": "tool", "langfuse.observation.output": "rainy"},
+        {"mlflow.spanType": '"TOOL"', "mlflow.spanOutputs": '"rainy"'},
+        {"langwatch.span.type": "tool", "langwatch.output": '{"type": "text", "value": "rainy"}'},
+    ],
+)
+def test_the_conventions_id_makes_one_call_of_two_spans_in_every_dialect(marks: Any) -> None:
+    again = made(4, 4, {**marks, "gen_ai.tool.call.id": "c1"}, name="get_weather")
+    called = {"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.arguments": dump(ARGUMENTS)}
+    first = SpanSpec(id=9, parent=1, attributes={**marks, **called})
+
+    assert [call.id for call in trace_of(ROOT, first, again).tool_calls] == ["c1"]

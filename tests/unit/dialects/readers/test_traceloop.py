@@ -1,6 +1,5 @@
 """OpenLLMetry's entities, and the frameworks under them."""
 
-from dataclasses import replace
 from typing import Any
 
 from evaluators.model import JSON, Trace
@@ -316,18 +315,6 @@ def test_a_graphs_state_is_not_asked_where_the_models_answers_say_their_calls() 
     model = {**CHAT, "gen_ai.output.messages": compact(spoken)}
 
     assert trace_of({}, graph(STATE), model, scope=GRAPHS).tool_calls == ()
-
-
-def test_a_call_that_two_instrumentations_record_beside_each_other_is_one() -> None:
-    silent = replace(SILENT, scope=GRAPHS, start=10, end=20)
-    named = changed(silent, gen_ai__response__id="r1")
-    inner = replace(named, scope="@traceloop/instrumentation-openai", start=11, end=21)
-    other = replace(named, start=50, end=60)
-    apart = replace(silent, scope="x", start=50, end=60)
-
-    assert trace_of({}, silent, inner).tokens.input == 5
-    assert len(trace_of({}, silent, inner, other).model_calls) == 1
-    assert len(trace_of({}, silent, inner, apart).model_calls) == 2
 
 
 def test_a_users_text_that_is_the_whole_list_of_messages_is_read_as_such() -> None:

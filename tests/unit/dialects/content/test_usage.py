@@ -1,4 +1,4 @@
-"""A dialect that has only some of a call's counts does not hide the convention's on the same span."""
+"""Counts of tokens in every dialect: what one does not count is the convention's on the same span."""
 
 from typing import Any
 
