@@ -17,9 +17,8 @@ from tests.support.capture_score import Claim, assert_most_hold
 from tests.support.log_capture_score import score
 from tests.support.recordings import requests
 
-FOLDER = Path(
-    os.environ.get("SPANWISE_LOG_CAPTURES") or Path(__file__).parents[1] / "data" / "captures_logs"
-)
+OURS = Path(__file__).parents[1] / "data" / "captures_logs"
+FOLDER = Path(os.environ.get("SPANWISE_LOG_CAPTURES") or OURS)
 STACKS = sorted({path.parent.name for path in FOLDER.glob("*/*.expect.yaml")})
 LACKING = {
     ("genai_oai_agents_event_only", "loop", "tool_call"): 12,
@@ -33,6 +32,13 @@ LACKING = {
     ("qwen_code", "session", "tool_call"): 3,
 }
 """Values said to be carried that stand in no byte: `python -m scripts.research.carried_logs FOLDER` names each."""
+
+MISREAD = {
+    ("tool_result", "codex/retry turn 1"),
+    ("tool_result", "codex_plain/retry turn 1"),
+    ("tool_error", "genai_openai_logs_only/retry turn 1"),
+}
+"""Of our recordings, what is not read as it is said to be: all else is, without an exception."""
 
 
 @cache
@@ -53,7 +59,11 @@ def claims() -> list[Claim]:
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack_that_speaks_in_logs_is_read_right(stack: str) -> None:
-    assert_most_hold([each for each in claims() if each.stack == stack], 0.9)
+    mine = [each for each in claims() if each.stack == stack]
+    if FOLDER != OURS:
+        assert_most_hold(mine, 0.9)
+    else:
+        assert_most_hold([each for each in mine if (each.field, each.where) not in MISREAD], 1)
 
 
 def test_all_stacks_that_speak_in_logs_are_read_right() -> None:

@@ -101,6 +101,8 @@ def _calls(
         result = _is_exported(want.get("result_exported"))
         if want.get("answered", True) and (want.get("rejected") or result or tells):
             yield "tool_error", bool(best["error"]) is failed, (want["name"], best["error"])
+        if want.get("rejected"):
+            yield "rejected", best["rejected"], want["name"]
         truth = want.get("result_given_to_model") or want.get("error") or want.get("result")
         if result and truth:
             yield "tool_result", _has_result(best, truth), best["result"]
