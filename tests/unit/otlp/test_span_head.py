@@ -1,11 +1,21 @@
-"""Span heads read from raw bytes agree with the full schema."""
+"""Span heads and ids read from raw bytes agree with the full schema."""
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.base.errors import Undecodable
-from collector.otlp.span_head import SpanHead, cut, head, parse, start_time_unix_nano
+from collector.otlp.span_head import (
+    SpanHead,
+    cut,
+    head,
+    parse,
+    read_ids,
+    start_time_unix_nano,
+    trace_at,
+    why_invalid,
+)
+from tests.support.otlp import span
 from tests.support.spans import child, request, root, span_id, trace_id
 
 SPAN = Span(trace_id=trace_id(1), span_id=span_id(2), name="x", start_time_unix_nano=5)
@@ -58,22 +68,6 @@ def test_fields_out_of_order_are_parsed() -> None:
     assert head(rest + ids) == SpanHead(trace_id(1), span_id(2), span_id(3), True)
 
 
-@pytest.mark.parametrize(
-    "span",
-    [
-        Span(),
-        Span(trace_id=trace_id(1)),
-        Span(span_id=span_id(1)),
-        Span(trace_id=trace_id(0), span_id=span_id(1)),
-        Span(trace_id=trace_id(1), span_id=span_id(0)),
-        Span(trace_id=b"short", span_id=span_id(1)),
-        Span(trace_id=trace_id(1), span_id=b"short"),
-    ],
-)
-def test_missing_zero_and_wrong_length_ids_are_not_valid(span: Span) -> None:
-    assert not head(span.SerializeToString()).is_valid
-
-
 def test_what_is_no_request_or_no_span_says_so() -> None:
     with pytest.raises(Undecodable):
         parse(b"\xff\xff\xff")
@@ -94,3 +88,50 @@ def test_a_cut_keeps_everything_but_the_spans_left_out() -> None:
     found = cut(whole.SerializeToString(), lambda raw: head(raw).span_id == span_id(2))
 
     assert found == wanted.SerializeToString()
+
+
+# --- ids, without attributes -----------------------------------------------------------------------------------------
+
+
+def test_ids_at_their_usual_place_are_read_without_a_parse() -> None:
+    data = b"..." + span(7, 1).SerializeToString()
+
+    assert trace_at(data, 3, len(data)) == trace_id(7)
+
+
+@pytest.mark.parametrize(
+    "odd", [span(b"abc", 1), span(bytes(16), 1), span(1, bytes(8)), span(1, b"")]
+)
+def test_anything_unusual_is_looked_at_closely(odd: Span) -> None:
+    data = odd.SerializeToString()
+
+    assert trace_at(data, 0, len(data)) is None
+
+
+def test_ids_beyond_the_end_of_the_span_are_not_read() -> None:
+    data = span(7, 1).SerializeToString()
+
+    assert trace_at(data, 0, 27) is None
+
+
+def test_a_closer_look_finds_ids_of_any_length() -> None:
+    assert read_ids(span(b"abc", b"").SerializeToString()) == (b"abc", b"")
+
+
+def test_what_is_no_span_is_undecodable() -> None:
+    with pytest.raises(Undecodable):
+        read_ids(b"\xff")
+
+
+@pytest.mark.parametrize(
+    ("trace", "number", "reason"),
+    [
+        (trace_id(1), b"\x01" * 8, None),
+        (b"", b"\x01" * 8, "trace_id has 0 bytes, not 16"),
+        (trace_id(1), b"abc", "span_id has 3 bytes, not 8"),
+        (bytes(16), b"\x01" * 8, "trace_id is all zeros"),
+        (trace_id(1), bytes(8), "span_id is all zeros"),
+    ],
+)
+def test_the_reason_names_the_id(trace: bytes, number: bytes, reason: str | None) -> None:
+    assert why_invalid(trace, number) == reason

@@ -1,6 +1,8 @@
-"""Cutting a request into one piece per trace, and the walk over protobuf's wire format that it needs."""
+"""Cutting a request into one piece per trace, where a piece stands in a record, and the walk over the wire format."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.base.errors import Undecodable
@@ -8,7 +10,7 @@ from collector.otlp.scan import scan
 from collector.otlp.split import split_by_trace
 from collector.otlp.wire import RequestBudget, fields, header
 from tests.support.hostile import field_of
-from tests.support.otlp import body, request, span, trace_id, under
+from tests.support.otlp import body, request, span, trace_id
 from tests.support.received_log import spans_of
 
 LARGE = 1 << 20
@@ -24,24 +26,6 @@ def test_a_request_of_one_trace_is_not_touched() -> None:
     assert result.pieces[0].value is sent
     assert result.pieces[0].key == trace_id(1)
     assert result.accepted == 2
-
-
-def test_each_trace_gets_its_spans_in_order_under_their_own_resource_and_scope() -> None:
-    sent = ExportTraceServiceRequest()
-    under(sent.resource_spans.add(), span(1, 1), span(2, 2), span(1, 3), service="a")
-    under(sent.resource_spans.add(), span(2, 4), service="b")
-    sent.resource_spans[1].schema_url = "https://example.org/resource"
-    sent.resource_spans[1].scope_spans[0].schema_url = "https://example.org/scope"
-
-    pieces = dict(split_by_trace(sent.SerializeToString(), max_item=LARGE).pieces)
-
-    first = ExportTraceServiceRequest()
-    under(first.resource_spans.add(), span(1, 1), span(1, 3), service="a")
-    second = ExportTraceServiceRequest()
-    under(second.resource_spans.add(), span(2, 2), service="a")
-    second.resource_spans.add().CopyFrom(sent.resource_spans[1])
-    assert parsed(pieces[trace_id(1)]) == first
-    assert parsed(pieces[trace_id(2)]) == second
 
 
 def test_a_resource_that_comes_after_its_scopes_is_kept() -> None:
@@ -76,23 +60,6 @@ def test_a_piece_above_the_limit_becomes_several_of_the_same_trace() -> None:
     assert all(len(piece.value) < 1200 for piece in result.pieces)
     assert len(result.pieces) > 3
     assert again == spans
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        b"\xff\xff\xff\xff",
-        b"\x0a",
-        b"\x0a\x05ab",
-        b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-        b"\x00",
-        b"\x0b\x0c",
-        body(span())[:-3],
-    ],
-)
-def test_what_is_not_a_request_is_undecodable(broken: bytes) -> None:
-    with pytest.raises(Undecodable):
-        split_by_trace(broken, max_item=LARGE)
 
 
 def walk(data: bytes) -> list[tuple[int, bytes]]:
@@ -151,3 +118,75 @@ def test_a_record_is_read_as_a_parser_reads_it() -> None:
 
     assert [each.key for each in result.pieces] == [trace_id(1)]
     assert set(scan(result.pieces[0].value).traces) == {trace_id(2), trace_id(3)}
+
+
+# --- where the piece of each trace stands in a record ----------------------------------------------------------------
+
+
+BROKEN = b"\x0a\x06\x12\x04\x12\x02\x0a\x05"
+"""A request with a span that is not a message."""
+UNKNOWN = b"\xba\x3e\x01x"
+
+
+def of_traces(*traces: int) -> bytes:
+    return body(*(span(trace, place) for place, trace in enumerate(traces, 1)))
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=8))
+def test_the_pieces_of_a_joined_record_are_found(pieces: list[tuple[int, int]]) -> None:
+    parts = [of_traces(*[trace] * spans) for trace, spans in pieces]
+    value = b"".join(parts)
+
+    found = scan(value)
+
+    for trace in {trace for trace, _ in pieces}:
+        own = [number for number, each in enumerate(pieces) if each[0] == trace]
+        stands_together = own == list(range(own[0], own[-1] + 1))
+        stands = found.ranges[trace_id(trace)]
+        assert (stands is not None) == stands_together
+        if stands is not None:
+            piece = scan(value[slice(*stands)])
+            assert piece.traces == {trace_id(trace): found.traces[trace_id(trace)]}
+            assert value[slice(*stands)] == b"".join(parts[own[0] : own[-1] + 1])
+
+
+def test_the_record_of_one_trace_is_its_piece_with_all_that_stands_in_it() -> None:
+    value = of_traces(1) + UNKNOWN + of_traces(1)
+
+    assert scan(value).ranges == {trace_id(1): (0, len(value))}
+
+
+def test_traces_that_share_a_resource_have_no_piece_of_their_own() -> None:
+    alone = of_traces(3)
+    value = of_traces(1, 2) + alone + of_traces(1)
+
+    assert scan(value).ranges == {
+        trace_id(1): None,
+        trace_id(2): None,
+        trace_id(3): (len(of_traces(1, 2)), len(of_traces(1, 2)) + len(alone)),
+    }
+
+
+def test_what_stands_between_belongs_to_no_trace() -> None:
+    value = of_traces(1) + UNKNOWN + of_traces(1) + of_traces(2)
+
+    assert scan(value).ranges[trace_id(1)] is None
+    assert scan(value).ranges[trace_id(2)] is not None
+
+
+def test_a_span_that_is_none_is_in_no_piece() -> None:
+    value = of_traces(1) + BROKEN + of_traces(1)
+
+    found = scan(value)
+
+    assert found.invalid == 1
+    assert found.ranges == {trace_id(1): None}
+
+
+def test_a_record_that_only_a_parser_reads_has_its_spans_and_no_ranges() -> None:
+    value = b"\x0b\x0c" + of_traces(1) + of_traces(2)  # a group, which proto3 does not have
+
+    found = scan(value)
+
+    assert set(found.traces) == {trace_id(1), trace_id(2)}
+    assert set(found.ranges.values()) == {None}

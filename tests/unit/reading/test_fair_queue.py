@@ -33,23 +33,6 @@ def work(queue: JobQueue[Job], now: float) -> tuple[list[Job], float]:
     return batch, now
 
 
-def test_a_service_that_used_workers_waits_while_another_has_jobs() -> None:
-    slow = [Job("slow", f"s{n}") for n in range(5)]
-    queue = queue_of(*slow)
-    batch, now = work(queue, 0.0)
-    good = [Job("good", f"g{n}", 0.3) for n in range(2)]
-    for job in good:
-        queue.put(job, now)
-
-    order: list[Job] = []
-    while len(queue):
-        batch, now = work(queue, now)
-        order += batch
-
-    assert order[:2] == good
-    assert order[2:] == slow[1:]
-
-
 def test_a_service_is_charged_for_a_job_that_is_still_under_way() -> None:
     hung, waits, good = Job("bad"), Job("bad"), Job("good")
     queue = queue_of(hung)
@@ -58,12 +41,6 @@ def test_a_service_is_charged_for_a_job_that_is_still_under_way() -> None:
     queue.put(good, 1.0)
 
     assert queue.take(2.0, workers=2) == [good]
-
-
-def test_a_service_alone_uses_every_worker() -> None:
-    queue = queue_of(*(Job("only") for _ in range(3)))
-
-    assert [work(queue, float(n))[0] != [] for n in range(3)] == [True] * 3
 
 
 def test_jobs_that_were_never_begun_go_back_to_the_front() -> None:

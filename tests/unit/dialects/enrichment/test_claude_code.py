@@ -64,28 +64,7 @@ def test_a_turn_is_read_from_records_alone() -> None:
     assert (first.start_time_unix_nano, first.end_time_unix_nano) == (1_050_000_000, 1_400_000_000)
 
 
-def test_what_record_and_span_both_say_counts_once() -> None:
-    trace = beside(*TURN)
-
-    assert (trace.tokens.input, trace.tokens.output, len(trace.model_calls)) == (220, 10, 2)
-    assert (trace.cost_usd, trace.input, trace.output) == (0.75, ASK, SAID)
-    call = one_call(trace)
-    assert (call.arguments, call.span_id) == (COMMAND, span_id(23))
-    assert (trace.root, trace.root_span_id) == ("parentless", span_id(21))
-    assert trace.spans == len(SPANS)
-
-
-def test_the_records_that_lent_words_are_part_of_the_traces_digest() -> None:
-    assert len({beside().digest, beside(PROMPT).digest, beside(*TURN).digest}) == 3
-
-
 # --- calls of tools --------------------------------------------------------------------------------------------------
-
-
-def test_without_a_result_the_arguments_of_a_command_are_those_that_were_decided_on() -> None:
-    call = one_call(trace_of(PROMPT, DECISION))
-
-    assert (call.arguments, call.result, call.error) == (COMMAND, None, None)
 
 
 @for_each(
@@ -165,15 +144,6 @@ def test_without_ids_a_result_is_of_the_first_decision_that_has_none() -> None:
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_said_on_the_way_to_a_tool_is_no_answer() -> None:
-    said = claude(7, "assistant_response", 1_400, response="I delete it.", request_id="r1")
-
-    trace = trace_of(*TURN, said)
-
-    assert trace.output == SAID
-    assert [call.output for call in trace.model_calls] == ["I delete it.", SAID]
-
-
 def test_an_answer_stays_the_answer_when_the_agent_sets_out_again_and_does_not_come_back() -> None:
     later = [
         claude(7, "api_request", 3_000, request_id="r3", input_tokens=1, output_tokens=1),
@@ -208,15 +178,6 @@ def test_a_command_that_the_program_answers_itself_is_no_question() -> None:
 
     assert trace_of(alone).input is None
     assert trace_of(alone, LAST).input == "/compact"
-
-
-def test_hidden_texts_are_not_exported() -> None:
-    hidden = "<REDACTED>"
-
-    trace = trace_of(changed(PROMPT, prompt=hidden), changed(ANSWER, response=hidden), LAST)
-
-    assert (trace.input, trace.output) == (None, None)
-    assert "no_content" in trace.gaps
 
 
 def test_an_answer_that_is_switched_off_is_a_gap_even_beside_arguments_of_tools() -> None:

@@ -206,10 +206,6 @@ def test_an_answer_that_was_cut_says_so() -> None:
     assert (trace.output, trace.truncated) == (SAID, True)
 
 
-def test_a_hidden_prompt_is_no_question() -> None:
-    assert trace_of(changed(PROMPT, prompt="[REDACTED]"), LAST).input is None
-
-
 def test_a_helper_works_in_a_conversation_of_its_own_under_its_name() -> None:
     spawn = codex(8, "agent_communication", 1_250, sender_thread_id="c-1", receiver_thread_id="h")
     helper = [

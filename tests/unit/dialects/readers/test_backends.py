@@ -18,7 +18,6 @@ from tests.support.weather import (
     dump,
     one_call,
 )
-from tests.support.whole_traces import OPENAI_TOOL, assert_whole_turn, usages
 
 # --- Langfuse --------------------------------------------------------------------------------------------------------
 
@@ -88,30 +87,28 @@ def test_langsmith_exports_its_runs() -> None:
     assert trace.session_id == "s-1"
 
 
-def test_a_whole_trace_of_langsmith() -> None:
+def test_langsmith_exports_the_messages_of_langchain() -> None:
     def lc(kind: str, **kwargs: Any) -> dict[str, Any]:
         path = ["langchain", "schema", "messages", kind]
         return {"lc": 1, "type": "constructor", "id": path, "kwargs": kwargs}
 
     def generations(**kwargs: Any) -> dict[str, Any]:
-        message = lc("AIMessage", type="ai", **kwargs)
-        return {"generations": [[{"text": "", "message": message}]]}
+        return {"generations": [[{"text": "", "message": lc("AIMessage", **kwargs)}]]}
 
-    one, two = usages("gen_ai.usage.", "input_tokens", "output_tokens")
-    tools = {"tools": dump([OPENAI_TOOL])}
     call = {"name": "get_weather", "args": ARGUMENTS, "id": "c1", "type": "tool_call"}
-    human = lc("HumanMessage", content=QUESTION, type="human")
+    human = lc("HumanMessage", content=QUESTION)
     sent = {"messages": [[lc("SystemMessage", content="Be brief."), human]]}
     told = {"output": {"type": "tool", "content": RESULT, "tool_call_id": "c1"}}
-    assert_whole_turn(
-        agents=(),
-        offered=False,
+    trace = trace_of(
+        run("chain", {"messages": [human]}),
+        run("llm", sent, generations(content="", tool_calls=[call])),
+        {NAME: "get_weather", **run("tool", {"input": str(ARGUMENTS)}, told)},
+        run("llm", came=generations(content=ANSWER)),
         scope="langsmith",
-        root=run("chain", {"messages": [human]}),
-        first=run("llm", sent, generations(content="", tool_calls=[call]), **tools, **one),
-        tool=run("tool", {"input": str(ARGUMENTS)}, told),
-        last=run("llm", came=generations(content=ANSWER), **tools, **two),
     )
+
+    assert_whole(trace)
+    assert (trace.system, one_call(trace).id) == ("Be brief.", "c1")
 
 
 # --- LangWatch -------------------------------------------------------------------------------------------------------

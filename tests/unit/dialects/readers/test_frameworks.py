@@ -5,9 +5,9 @@ from typing import Any
 from evaluators.model import Trace
 from tests.support.conventions import AGENT, CHAT, ROOT, asks, says, tool
 from tests.support.dialect_spans import NAME, SpanSpec, trace_of, under
-from tests.support.openai_messages import assert_whole
+from tests.support.openai_messages import ASKED, assert_whole
 from tests.support.table import for_each
-from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact, dump, one_call
+from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, SAID, compact, dump, one_call
 
 # --- Haystack --------------------------------------------------------------------------------------------------------
 
@@ -57,6 +57,18 @@ def test_haystack_before_2_13_names_its_fields_with_an_underscore() -> None:
     trace = haystack(underscore=True)
 
     assert (trace.input, trace.output, trace.tokens.output) == (QUESTION, ANSWER, 2)
+
+
+# --- pydantic-ai before 0.1 ------------------------------------------------------------------------------------------
+
+
+def test_a_retry_prompt_of_pydantic_ai_says_that_a_tool_failed() -> None:
+    words = "timed out\n\nFix the errors and try again."
+    told = {"event.name": "gen_ai.tool.message", "role": "tool", "id": "c1", "content": words}
+    answers = [{"event.name": "gen_ai.choice", "message": message} for message in (ASKED, SAID)]
+    calls = ({**CHAT, "events": dump(each)} for each in ([answers[0]], [told, answers[1]]))
+
+    assert one_call(trace_of({}, *calls, scope="pydantic-ai")).error == words
 
 
 # --- opencode --------------------------------------------------------------------------------------------------------

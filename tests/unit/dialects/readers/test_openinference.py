@@ -5,7 +5,7 @@ from typing import Any
 
 from evaluators.model import Trace
 from tests.support.dialect_spans import NAME, SpanSpec, trace_of
-from tests.support.openai_messages import CALL
+from tests.support.openai_messages import ASKED, TOLD, assert_whole
 from tests.support.openinference import SCOPE, asked, calls, chain, exchange, flat, llm, of
 from tests.support.table import for_each
 from tests.support.weather import (
@@ -17,13 +17,6 @@ from tests.support.weather import (
     USER,
     dump,
     one_call,
-)
-from tests.support.whole_traces import (
-    HISTORY,
-    OPENAI_TOOL,
-    PROMPT,
-    assert_whole_turn,
-    usages,
 )
 
 
@@ -48,27 +41,27 @@ def test_token_counts_that_were_not_flattened_are_read_from_the_answer() -> None
     assert (trace.tokens.input, trace.tokens.output) == (14, 4)
 
 
-COUNTS = usages("llm.token_count.", "prompt", "completion")
-AGENT = of("AGENT", agent__name="helper")
-WEATHER = of("TOOL", tool__name="get_weather")
+def test_request_and_answer_are_read_where_nothing_was_flattened() -> None:
+    """By instructor, portkey and older instrumentations."""
 
-
-def test_a_whole_trace_of_openinference_unflattened() -> None:
-    """An instrumentation that only records the request and the answer (instructor, portkey, older ones)."""
-
-    def model(counts: dict[str, int], request: Any, said: dict[str, Any]) -> dict[str, Any]:
+    def model(messages: list[Any], said: Any) -> dict[str, Any]:
         answer = {"choices": [{"message": said}]}
-        return of("LLM", input__value=dump(request), output__value=dump(answer)) | counts
+        return of("LLM", input__value=dump({"messages": messages}), output__value=dump(answer))
 
-    request = {"model": "gpt-4o-mini", "messages": PROMPT, "tools": [OPENAI_TOOL]}
-    call = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-    assert_whole_turn(
-        scope=SCOPE + "portkey",
-        root=AGENT,
-        first=model(COUNTS[0], request, call),
-        tool={**WEATHER, "tool.parameters": dump(ARGUMENTS), "output.value": dump(RESULT)},
-        last=model(COUNTS[1], {"messages": HISTORY}, SAID),
+    calls_it = model([USER], ASKED)
+    trace = trace_of({}, calls_it, model([USER, ASKED, TOLD], SAID), scope=SCOPE + "portkey")
+
+    assert_whole(trace)
+
+
+def test_a_user_message_with_a_call_id_is_a_result_also_without_the_request() -> None:
+    result = {"role": "user", "content": RESULT, "tool_call_id": "t0"}
+    call = asked("Paris", ids=("t0",))
+    trace = trace_of(
+        exchange(1, "bedrock", [USER], call), exchange(2, "bedrock", [USER, call, result], SAID)
     )
+
+    assert (trace.input, calls(trace)) == (QUESTION, [("get_weather", ARGUMENTS, RESULT, False)])
 
 
 def test_a_call_without_arguments_is_one_of_a_tool_that_takes_none() -> None:
