@@ -148,6 +148,33 @@ GIVEN = {"function.kwargs": str(ARGUMENTS), "gen_ai.completion": RESULT}
 WEATHER = function("get_weather", GIVEN)
 
 
+def test_openlit_wrote_messages_as_lines_and_the_calls_beside_them() -> None:
+    calls = str([{"id": "c1", "function": {"name": "get_weather", "arguments": dump(ARGUMENTS)}}])
+    trace = trace_of(
+        ROOT,
+        lines(PROMPT, "None", **{"gen_ai.response.tool_calls": calls}),
+        WEATHER,
+        lines(f"{PROMPT}\nassistant: None\ntool: {RESULT}", ANSWER),
+    )
+
+    assert (trace.input, trace.output, trace.system) == (QUESTION, ANSWER, "Be brief.\nOr try.")
+    call = one_call(trace)
+    assert (call.id, call.arguments, call.result) == ("c1", ARGUMENTS, RESULT)
+    assert call.span_id is not None
+
+
+def test_several_calls_in_one_text() -> None:
+    said = {
+        "gen_ai.tool.name": "f, g",
+        "gen_ai.tool.call.id": "c1, c2",
+        "gen_ai.tool.args": '{"a": 1}, {"b": 2}',
+    }
+    trace = trace_of({**CHAT, **said}, scope=TRACING)
+
+    found = [(call.id, call.name, call.arguments) for call in trace.tool_calls]
+    assert found == [("c1", "f", {"a": 1}), ("c2", "g", {"b": 2})]
+
+
 def test_a_traced_function_whose_result_was_sent_to_a_model_is_a_tool() -> None:
     trace = trace_of(
         function("answer", {"function.args": f"({QUESTION!r},)"}),
