@@ -126,22 +126,6 @@ def test_what_was_added_while_a_request_failed_is_in_the_next() -> None:
     assert stand.push(40)["spanwise_asked_total", (("who", "ada"),)].as_double == 0.0
 
 
-def test_added_numbers_make_the_totals() -> None:
-    stand = Stand(is_delta=True)
-    totals: dict[Any, float] = {}
-    for now in range(10, 60, 10):
-        stand.asked.labels("ada").inc(now)
-        stand.size.observe(now)
-        for key, value in samples(stand.push(now)).items():
-            totals[key] = totals.get(key, 0.0) + value
-
-    gauges = {"spanwise_build_info"}
-    expected = scraped(stand.telemetry)
-    assert {k: v for k, v in totals.items() if k[0] not in gauges} == {
-        k: v for k, v in expected.items() if k[0] not in gauges
-    }
-
-
 def test_a_series_that_ended_says_so_once_and_one_that_began_again_counts_again() -> None:
     stand = Stand()
     stand.asked.labels("ada").inc(3)

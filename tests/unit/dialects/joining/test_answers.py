@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evaluators.model import Tokens
-from tests.support.conventions import AGENT, CHAT, ROOT, asked, call, made, model, said, says, tool
+from tests.support.conventions import AGENT, CHAT, ROOT, asked, made, model, said, says, tool
 from tests.support.dialect_spans import SpanSpec, span_id, trace_of, under
 from tests.support.openinference import of
 from tests.support.table import for_each
@@ -22,14 +22,6 @@ def test_a_cut_history_does_not_hide_the_whole_one_further_in() -> None:
     trace = trace_of(cut, model(2, 1, whole))
 
     assert (trace.input, trace.truncated) == ("second", True)
-
-
-def test_the_answer_is_the_last_calls_text_without_tool_calls() -> None:
-    saves = model(3, 5, answer=said("let me save", call("save")))
-
-    trace = trace_of(SpanSpec(id=1, attributes=AGENT), model(2, 1, answer=said("done")), saves)
-
-    assert trace.output == "done"
 
 
 def test_nothing_recorded_is_none_and_named() -> None:
