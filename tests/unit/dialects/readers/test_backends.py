@@ -103,12 +103,13 @@ def test_langsmith_exports_the_messages_of_langchain() -> None:
         run("chain", {"messages": [human]}),
         run("llm", sent, generations(content="", tool_calls=[call])),
         {NAME: "get_weather", **run("tool", {"input": str(ARGUMENTS)}, told)},
-        run("llm", came=generations(content=ANSWER)),
+        run("llm", came=generations(content=ANSWER), **{"gen_ai.usage.input_tokens": 5}),
         scope="langsmith",
     )
 
     assert_whole(trace)
-    assert (trace.system, one_call(trace).id) == ("Be brief.", "c1")
+    assert (trace.system, trace.tokens.input) == ("Be brief.", 5)
+    assert one_call(trace).id == "c1"
 
 
 # --- LangWatch -------------------------------------------------------------------------------------------------------

@@ -45,13 +45,15 @@ def test_request_and_answer_are_read_where_nothing_was_flattened() -> None:
     """By instructor, portkey and older instrumentations."""
 
     def model(messages: list[Any], said: Any) -> dict[str, Any]:
+        request = {"messages": messages, "tools": [{"function": {"name": "get_weather"}}]}
         answer = {"choices": [{"message": said}]}
-        return of("LLM", input__value=dump({"messages": messages}), output__value=dump(answer))
+        return of("LLM", input__value=dump(request), output__value=dump(answer))
 
     calls_it = model([USER], ASKED)
     trace = trace_of({}, calls_it, model([USER, ASKED, TOLD], SAID), scope=SCOPE + "portkey")
 
     assert_whole(trace)
+    assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
 
 
 def test_a_user_message_with_a_call_id_is_a_result_also_without_the_request() -> None:

@@ -1,214 +1,136 @@
 """Where the records and spans of agents and SDKs belong."""
 
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 from evaluators.dialects.turns.registry import agent_of_span, place_record, place_span
-from tests.support.dialect_spans import dotted
 from tests.support.table import for_each
 
-# --- Claude Code -----------------------------------------------------------------------------------------------------
-
-
-CLAUDE_SPANS = "com.anthropic.claude_code.tracing"
-OF_CLAUDE = Place(session="s", turn="p", owns_trace=True)
-CLAUDE_PROMPT = Place(session="s", turn="p", owns_trace=True, is_prompt=True)
-REPORT = Place(session="s", turn="p", owns_trace=True, is_helper=True)
-BUILTIN = {"command_source": "builtin", "prompt": "/exit"}
-
-
-@dataclass(frozen=True)
-class Record:
-    why: str
-    name: str
-    place: Place | Dropped
-    more: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-@for_each(
-    "record",
-    [
-        Record("a prompt begins a turn", "user_prompt", CLAUDE_PROMPT, {"prompt": "Hello"}),
-        Record("the prefix does not matter", "claude_code.user_prompt", CLAUDE_PROMPT),
-        Record("a result names the turn", "tool_result", OF_CLAUDE),
-        Record("a report is no turn", "user_prompt", REPORT, {"prompt": "<task-notification>\n<"}),
-        Record("about the program", "plugin_loaded", "diagnostics"),
-        Record("about the program", "managed_settings_resolved", "diagnostics"),
-        Record("about the program", "retention_sweep", "diagnostics"),
-        *(
-            Record("answered here", "user_prompt", "diagnostics", {"command_name": name, **BUILTIN})
-            for name in ("exit", "context")
-        ),
-        Record("for the model", "user_prompt", CLAUDE_PROMPT, {"command_name": "init", **BUILTIN}),
-        Record(
-            "a person's own command",
-            "user_prompt",
-            CLAUDE_PROMPT,
-            {"command_name": "exit", "command_source": "custom"},
-        ),
-        Record("without a session", "user_prompt", "diagnostics", {"session.id": ""}),
-    ],
-)
-def test_where_a_record_belongs(record: Record) -> None:
-    event = AgentEvent(
-        name=record.name,
-        time_unix_nano=1,
-        scope="com.anthropic.claude_code.events",
-        attributes={"session.id": "s", "prompt.id": "p", **record.more},
-    )
-
-    assert place_record(event) == record.place, record.why
-
-
-def test_a_span_is_of_its_session_and_which_turn_others_tell() -> None:
-    agent = agent_of_span(CLAUDE_SPANS)
-    assert agent is not None
-    event = AgentEvent(
-        name="claude_code.tool",
-        time_unix_nano=1,
-        scope=CLAUDE_SPANS,
-        attributes={"session.id": "s"},
-    )
-
-    assert place_span(event, agent) == Place(session="s")
-
-
-# --- Codex -----------------------------------------------------------------------------------------------------------
-
-
-LOGS, TALK, SDK = (
+CLAUDE, CLAUDE_SPANS = (f"com.anthropic.claude_code.{kind}" for kind in ("events", "tracing"))
+CODEX, TALK, METRICS = (
     f"codex_otel{scope}" for scope in (".log_only", ".agent_communication", "::metrics::client")
 )
-OF_CODEX = Place(session="c", owner="machine vm")
-CODEX_PROMPT = Place(session="c", owner="machine vm", is_prompt=True)
-NOT_TYPED = Place(session="c", owner="machine vm", turn="c", is_helper=True)
+GEMINI, QWEN = "gemini-cli", "qwen-code"
+DETAILS = "gen_ai.client.inference.operation.details"
+IDS = {"session.id": "s", "prompt.id": "p", "conversation.id": "c"}
+"""Each agent has some of them."""
+
+
+def event(scope: str, name: str, given: dict[str, Any]) -> AgentEvent:
+    return AgentEvent(
+        name=name,
+        time_unix_nano=1,
+        scope=scope,
+        attributes={**IDS, **given},
+        resource={"host.name": "vm"},
+        trace_id=given.get("trace", ""),
+    )
+
+
+of_claude = partial(Place, session="s", turn="p", owns_trace=True)
+of_codex = partial(Place, session="c", owner="machine vm")
+of_session = partial(Place, session="s")
+BUILTIN = {"command_source": "builtin", "prompt": "/exit"}
 COMPLETED = {"event.kind": "response.completed"}
 SPAWN = {"kind": "spawn", "sender_thread_id": "c", "receiver_thread_id": "h"}
-PLACES: list[tuple[str, dict[str, Any], Place | Dropped]] = [
-    ("user_prompt", {"prompt": "Hello"}, CODEX_PROMPT),
-    ("user_prompt", {"prompt": "Generate a concise, single-line task title: x"}, NOT_TYPED),
+TITLE = "Generate a concise, single-line task title: x"
+CATCH_UP = "Write a brief catch-up for a user returning to this"
+ASSESSED = "The following is the Codex agent history whose request you are assessing."
+DROPPED: list[tuple[str, str, dict[str, Any]]] = [
+    # about the program
+    *((CLAUDE, n, {}) for n in ("plugin_loaded", "managed_settings_resolved", "retention_sweep")),
+    *((CODEX, f"codex.{n}", {}) for n in ("startup_phase", "turn_ttft", "conversation_starts")),
+    *((GEMINI, name, {}) for name in ("gemini_cli.config", "gemini_cli.startup")),
+    (METRICS, "codex.anything", {}),
+    (CODEX, "codex.websocket_connect", {"success": "true"}),
+    (TALK, "codex.agent_communication", {"state": "receive"}),
+    # the program answers these commands itself
+    *((CLAUDE, "user_prompt", {"command_name": n, **BUILTIN}) for n in ("exit", "context")),
+    (CLAUDE, "user_prompt", {"session.id": ""}),
+    (GEMINI, DETAILS, {}),  # says again what other records say
+]
+PLACES: list[tuple[str, str, dict[str, Any], Place]] = [
+    (CLAUDE, "user_prompt", {"prompt": "Hello"}, of_claude(is_prompt=True)),
+    (CLAUDE, "claude_code.user_prompt", {}, of_claude(is_prompt=True)),
+    (CLAUDE, "tool_result", {}, of_claude()),
+    (CLAUDE, "user_prompt", {"prompt": "<task-notification>\n<"}, of_claude(is_helper=True)),
+    # commands for the model, and a person's own
+    (CLAUDE, "user_prompt", {"command_name": "init", **BUILTIN}, of_claude(is_prompt=True)),
     (
+        CLAUDE,
         "user_prompt",
-        {"prompt": "Write a brief catch-up for a user returning to this"},
-        CODEX_PROMPT,
+        {"command_name": "exit", "command_source": "custom"},
+        of_claude(is_prompt=True),
     ),
+    (CODEX, "codex.user_prompt", {"prompt": "Hello"}, of_codex(is_prompt=True)),
+    (CODEX, "codex.user_prompt", {"prompt": CATCH_UP}, of_codex(is_prompt=True)),
+    # the program asks these itself
+    *(
+        (CODEX, "codex.user_prompt", {"prompt": text}, of_codex(turn="c", is_helper=True))
+        for text in (TITLE, f"{CATCH_UP} Codex task.", ASSESSED)
+    ),
+    (CODEX, "codex.tool_result", {}, of_codex()),
+    (CODEX, "codex.agent_response", {"agent.type": "main"}, of_codex(is_end=True)),
+    (CODEX, "codex.agent_response", {"agent.type": "subagent"}, of_codex()),
+    (CODEX, "codex.sse_event", {**COMPLETED, "input_token_count": "7"}, of_codex()),
+    (CODEX, "codex.sse_event", {"event.kind": "response.failed", "error.message": "x"}, of_codex()),
+    (CODEX, "codex.websocket_request", {"success": "true"}, of_codex()),
+    (CODEX, "codex.websocket_connect", {"success": "false"}, of_codex()),
+    (TALK, "codex.agent_communication", SPAWN, of_codex(helper_session="h")),
+    # a prompt owns a trace in a terminal; without one its id is that of the session
     (
-        "user_prompt",
-        {"prompt": "Write a brief catch-up for a user returning to this Codex task."},
-        NOT_TYPED,
+        GEMINI,
+        "gemini_cli.user_prompt",
+        {"trace": "ab" * 16},
+        of_session(is_prompt=True, owns_trace=True),
     ),
-    (
-        "user_prompt",
-        {"prompt": "The following is the Codex agent history whose request you are assessing."},
-        NOT_TYPED,
-    ),
-    ("tool_result", {}, OF_CODEX),
-    (
-        "agent_response",
-        {"agent.type": "main"},
-        Place(session="c", owner="machine vm", is_end=True),
-    ),
-    ("agent_response", {"agent.type": "subagent"}, OF_CODEX),
-    ("sse_event", {"event.kind": "response.created"}, "streamed_token"),
-    ("sse_event", {"event.kind": "response.output_text.delta"}, "streamed_token"),
-    ("sse_event", {**COMPLETED, "duration_ms": "0"}, "streamed_token"),
-    ("sse_event", {**COMPLETED, "input_token_count": "7"}, OF_CODEX),
-    ("sse_event", {"event.kind": "response.failed", "error.message": "overloaded"}, OF_CODEX),
-    ("websocket_request", {"success": "true"}, OF_CODEX),
-    ("websocket_connect", {"success": "false"}, OF_CODEX),
-    ("websocket_connect", {"success": "true"}, "diagnostics"),
-    ("startup_phase", {}, "diagnostics"),
-    ("turn_ttft", {}, "diagnostics"),
-    ("conversation_starts", {}, "diagnostics"),
-    ("anything", {"scope": SDK}, "diagnostics"),
-    (
-        "agent_communication",
-        {"scope": TALK, **SPAWN},
-        Place(session="c", owner="machine vm", helper_session="h"),
-    ),
-    ("agent_communication", {"scope": TALK, "state": "receive"}, "diagnostics"),
+    (GEMINI, "gemini_cli.user_prompt", {"prompt_id": "s"}, of_session(is_prompt=True)),
+    # numbered prompts name turns, and those of helpers do not
+    (QWEN, "qwen-code.api_request", {"prompt_id": "s########3"}, of_session(turn="s########3")),
+    (QWEN, "qwen-code.api_request", {"prompt_id": "s#general-purpose-c1#0"}, of_session()),
+    (QWEN, "session.end", {}, of_session(is_end=True)),
 ]
 
 
-@for_each(("name", "given", "place"), PLACES)
-def test_where_a_record_of_codex_belongs(
-    name: str, given: dict[str, Any], place: Place | Dropped
+@for_each("scope,name,given,place", PLACES)
+def test_where_a_record_belongs(scope: str, name: str, given: dict[str, Any], place: Place) -> None:
+    assert place_record(event(scope, name, given)) == place
+
+
+@for_each("scope,name,given", DROPPED)
+def test_a_record_that_is_of_no_turn_is_dropped(
+    scope: str, name: str, given: dict[str, Any]
 ) -> None:
-    event = AgentEvent(
-        name=f"codex.{name}",
-        time_unix_nano=1,
-        scope=given.get("scope", LOGS),
-        attributes={"conversation.id": "c", **given},
-        resource={"host.name": "vm"},
-    )
-
-    assert place_record(event) == place
+    assert place_record(event(scope, name, given)) == "diagnostics"
 
 
-# --- Gemini CLI and Qwen Code ----------------------------------------------------------------------------------------
+@for_each("kind", ["created", "output_text.delta", "completed"])
+def test_a_streamed_token_of_codex_is_dropped_as_such(kind: str) -> None:
+    given = {"event.kind": f"response.{kind}", "duration_ms": "0"}
+
+    assert place_record(event(CODEX, "codex.sse_event", given)) == "streamed_token"
 
 
-GEMINI_DETAILS = "gen_ai.client.inference.operation.details"
-
-
-def event(name: str, scope: str, *, trace: str = "", **attributes: Any) -> AgentEvent:
-    given = {"session.id": "s", **dotted(**attributes)}
-    return AgentEvent(name=name, time_unix_nano=1, scope=scope, attributes=given, trace_id=trace)
-
-
-def gemini(name: str, **more: Any) -> Any:
-    return place_record(event(name, "gemini-cli", **more))
-
-
-def qwen(name: str, **more: Any) -> Any:
-    return place_record(event(name, "qwen-code", **more))
-
-
-@for_each("name", ["gemini_cli.config", GEMINI_DETAILS, "gemini_cli.startup"])
-def test_what_gemini_says_of_itself_or_twice_is_dropped(name: str) -> None:
-    assert gemini(name) == "diagnostics"
-
-
-@for_each("trace,owns", [("ab" * 16, True), ("", False)])
-def test_a_gemini_prompt_owns_a_trace_only_in_a_terminal(trace: str, owns: bool) -> None:
-    assert gemini("gemini_cli.user_prompt", trace=trace).owns_trace is owns
-
-
-def test_no_id_of_geminis_names_a_turn() -> None:
-    """Without a terminal the id of every prompt is that of the session."""
-    prompt = gemini("gemini_cli.user_prompt", prompt_id="s")
-
-    assert (prompt.turn, prompt.is_prompt) == ("", True)
-
-
-@for_each("prompt,turn", [("s########3", "s########3"), ("s#general-purpose-c1#0", "")])
-def test_qwens_numbered_prompts_name_turns_and_those_of_helpers_do_not(
-    prompt: str, turn: str
-) -> None:
-    assert qwen("qwen-code.api_request", prompt_id=prompt).turn == turn
-
-
-@for_each("name,is_prompt", [("interaction", True), ("llm_request", False)])
-def test_the_span_around_a_qwen_turn_stands_for_a_prompt_that_came_as_a_stream(
-    name: str, is_prompt: bool
-) -> None:
-    agent = agent_of_span("qwen-code")
+@for_each(
+    "scope,name,place",
+    [
+        (CLAUDE_SPANS, "claude_code.tool", of_session()),
+        # the span around a turn stands for a prompt that came as a stream
+        (QWEN, "qwen-code.interaction", of_session(turn="s########1", is_prompt=True)),
+        (QWEN, "qwen-code.llm_request", of_session(turn="s########1")),
+    ],
+)
+def test_where_a_span_belongs(scope: str, name: str, place: Place) -> None:
+    agent = agent_of_span(scope)
     assert agent is not None
-    given = {"qwen-code.prompt_id": "s########1"}
-    span = event(f"qwen-code.{name}", "qwen-code", **given)
 
-    assert place_span(span, agent) == Place(session="s", turn="s########1", is_prompt=is_prompt)
-
-
-def test_the_end_of_qwens_session_ends_its_turn() -> None:
-    assert qwen("session.end").is_end
+    assert place_span(event(scope, name, {"qwen-code.prompt_id": "s########1"}), agent) == place
 
 
 # --- SDKs - to the span whose id they carry, else to turns made of their histories -----------------------------------
 
 
-DETAILS = "gen_ai.client.inference.operation.details"
 OF_SDK = "opentelemetry.instrumentation.genai.openai"
 ASK = {"role": "user", "parts": [{"type": "text", "content": "Is it raining?"}]}
 CALL = {"role": "assistant", "parts": [{"type": "tool_call", "name": "look", "id": "c1"}]}
