@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,10 @@ VALIDATOR = Draft202012Validator(SCHEMA)
 RUNNER = JobRunner(reader_settings(CONFIG), PLAN)
 
 
+Split = Callable[[bytes], SplitRequest]
+SPLIT_SPANS: Split = partial(split_by_trace, max_item=1 << 20)
+
+
 class Pipeline:
     """Assembly and scoring; every walk is another process over the same log."""
 
@@ -48,15 +53,15 @@ class Pipeline:
             clock=self.log.clock,
         )
 
-    def take(self, request: bytes) -> SplitRequest | None:
+    def take(self, request: bytes, split: Split = SPLIT_SPANS) -> SplitRequest | None:
         """A request as the receiver takes it; None: it was refused."""
         try:
-            split = split_by_trace(request, max_item=1 << 20)
+            taken = split(request)
         except (TooLarge, Undecodable):
             return None
-        for piece in split.pieces:
+        for piece in taken.pieces:
             self.log.append(SPANS, piece.value, key=piece.key)
-        return split
+        return taken
 
     def damage(self, topic: str, change: Callable[[bytes], bytes]) -> None:
         """A record like the newest of the topic, changed."""

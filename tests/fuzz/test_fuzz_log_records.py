@@ -1,6 +1,7 @@
 """Log records of agents, changed, torn and mixed with their spans: every record is counted, every trace is scored."""
 
 import asyncio
+from functools import partial
 from random import Random
 from typing import get_args
 
@@ -8,14 +9,11 @@ import pytest
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.base.errors import TooLarge, Undecodable
-from collector.log.port import SPANS
 from collector.otlp.segment import Segment, trace_state
-from collector.otlp.split import SplitRequest
 from collector.otlp.split_logs import split_logs, split_traces
 from evaluators.dialects.turns.place import Dropped
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz
-from tests.fuzz.pipeline import Pipeline, check_signals
+from tests.fuzz.pipeline import Pipeline, Split, check_signals
 from tests.support.log_mutation import beside, log_seeds, mutated_logs
 from tests.support.mutation import torn
 from tests.support.received_log import spans_of
@@ -27,6 +25,7 @@ STEPS = st.lists(
     min_size=1,
     max_size=8,
 )
+SPLIT_TRACES = partial(split_traces, max_item=1 << 20)
 _PAUSES = {"grace": 7.0, "idle": 400.0, "late": 4000.0}
 
 
@@ -34,39 +33,29 @@ def log_seed(number: int) -> bytes:
     return log_seeds()[number % len(log_seeds())]
 
 
-def split(sent: bytes, *, joined: bool) -> SplitRequest | None:
-    """As the receiver splits it; None: it was refused."""
-    try:
-        return split_logs(sent, max_item=1 << 20, joined=joined << 20)
-    except (TooLarge, Undecodable):
-        return None
-
-
-def take(pipeline: Pipeline, taken: SplitRequest | None) -> None:
-    for piece in () if taken is None else taken.pieces:
-        pipeline.log.append(SPANS, piece.value, key=piece.key)
+def split(random: Random) -> Split:
+    return partial(split_logs, max_item=1 << 20, joined=random.choice((0, 1 << 20)))
 
 
 async def run(pipeline: Pipeline, number: int, steps: list[str], random: Random) -> None:
     whole = log_seed(number)
-    take(pipeline, split(whole, joined=random.random() < 0.5))
+    pipeline.take(whole, split(random))
     for step in steps:
         if step == "walk":
             await pipeline.walk()
         elif step in _PAUSES:
             pipeline.log.clock.now += _PAUSES[step]
         elif step == "spans":
-            take(pipeline, split_traces(beside(number), max_item=1 << 20))
+            pipeline.take(beside(number), SPLIT_TRACES)
         else:
             made = {"again": whole, "changed": mutated_logs(whole, random)}
-            changed = made.get(step) or torn(whole, random)
-            take(pipeline, split(changed, joined=random.random() < 0.5))
+            pipeline.take(made.get(step) or torn(whole, random), split(random))
     await pipeline.end()
 
 
 def test_every_changed_record_is_accepted_rejected_or_dropped_for_a_reason(fuzz: Fuzz) -> None:
     def check(number: int, random: Random) -> None:
-        taken = split(mutated_logs(log_seed(number), random), joined=False)
+        taken = Pipeline().take(mutated_logs(log_seed(number), random), split(random))
         assert taken is not None
         assert set(taken.dropped) <= set(get_args(Dropped))
         assert sum(taken.dropped.values()) <= taken.accepted
@@ -91,7 +80,7 @@ def test_a_trace_state_of_a_sender_that_looks_like_ours_ends_no_room(turn: bytes
     for span in spans_of(message):
         span.trace_state = trace_state(forged)
     pipeline = Pipeline()
-    take(pipeline, split_traces(message.SerializeToString(), max_item=1 << 20))
+    pipeline.take(message.SerializeToString(), SPLIT_TRACES)
 
     asyncio.run(pipeline.end())
 

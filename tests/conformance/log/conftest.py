@@ -12,10 +12,13 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import KafkaLogConfig
 from collector.log.disk.disk_log import DiskLog
 from collector.log.kafka.kafka_log import KafkaLog
-from tests.support.disk_log import SMALL, Open
 from tests.support.log_steps import GROUPS
 from tests.support.ticking import SetClock
 
+SMALL = 8 << 20
+"""Bytes of a log that is full soon."""
+Open = Callable[..., Awaitable[DiskLog]]
+"""Opens a disk log in the test's folder; takes `max_size` and `partitions`."""
 Opening = Callable[..., Awaitable[KafkaLog]]
 
 

@@ -20,7 +20,7 @@ from collector.base.errors import DataDamaged, LogUnavailable
 from collector.base.telemetry import Telemetry
 from collector.log.disk.map_reader import MapReader
 from collector.log.port import CLOSINGS, SPANS, TRACES, Range
-from tests.support.disk_log import Open
+from tests.conformance.log.conftest import Open
 from tests.support.log_steps import all_of, commit_to, new, reading, take, values
 
 PAGE = 4096

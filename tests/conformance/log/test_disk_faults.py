@@ -22,7 +22,7 @@ from collector.log.disk import writer
 from collector.log.disk.disk_log import DiskLog
 from collector.log.disk.store import DiskStore
 from collector.log.port import SIGNALS, SPANS, TRACES, New
-from tests.support.disk_log import SMALL, Open
+from tests.conformance.log.conftest import SMALL, Open
 from tests.support.log_steps import all_of, assigned, commit_of, fill, new
 from tests.support.owned_log_contract import dropped, sample
 

@@ -10,7 +10,7 @@ from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
 from collector.log.embedded.retention import Quotas
 from collector.log.port import SPANS, TRACES, Position
-from tests.support.disk_log import SMALL
+from tests.conformance.log.conftest import SMALL
 from tests.support.log_steps import GROUPS, all_of, commit_of, commit_to, fill, new
 from tests.support.owned_log_contract import dropped
 from tests.support.ticking import SetClock

@@ -12,7 +12,7 @@ from collector.base.errors import ConfigError, DataFolderInUse, LogUnavailable
 from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SPANS, TRACES, Lag, Log
-from tests.support.disk_log import SMALL, Open
+from tests.conformance.log.conftest import SMALL, Open
 from tests.support.log_steps import (
     GROUPS,
     all_of,

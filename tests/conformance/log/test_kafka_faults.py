@@ -5,20 +5,18 @@ import random
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.records_to_delete import RecordsToDelete
 from aiokafka.client import AIOKafkaClient
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.structs import TopicPartition
 
-from collector.base.clock import wall
 from collector.base.errors import LogUnavailable
 from collector.base.telemetry import Telemetry
 from collector.log.kafka.client import network_client
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.kafka.reader import KafkaReader
-from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, New, Position
+from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, New
 from tests.conformance.log.conftest import Opening
 from tests.conformance.log.test_kafka_log import owned_after
 from tests.support.kafka.kafka_node import KafkaNode
@@ -202,20 +200,6 @@ async def test_a_commit_below_the_oldest_record_counts_the_gap(
     )
 
 
-async def test_records_of_other_programs_are_read(opening: Opening, kafka: str) -> None:
-    log = await opening(kafka)
-    producer = AIOKafkaProducer(bootstrap_servers=kafka, compression_type="gzip")
-    await producer.start()
-    await (await producer.send(log._cluster.name(SPANS), value=b"no key", key=None, partition=0))
-    await producer.stop()
-    reader = await reading(log, "assembly", SPANS)
-
-    (record,) = await take(reader, 1)
-
-    assert (record.key, record.value, record.headers) == (b"", b"no key", ())
-    assert abs(record.time - wall()) < 60
-
-
 async def test_twenty_mebibytes_that_do_not_compress_come_back(
     opening: Opening, kafka: str
 ) -> None:
@@ -270,29 +254,6 @@ async def test_a_paused_broker_gets_each_record_once(
     await eventually_writes(log, record)
 
     assert await all_of(log, TRACES) == [b"first", b"once"]
-
-
-async def test_a_stop_shortens_what_waits_and_all_that_follows(
-    opening: Opening, kafka_node: KafkaNode
-) -> None:
-    log = await opening(kafka_node.bootstrap, deadline=60.0)
-    await eventually_writes(log, new(TRACES, b"first"))
-    kafka_node.pause()
-    began = asyncio.get_running_loop().time()
-    waiting = asyncio.create_task(log.write([new(TRACES, b"under way")]))
-    await asyncio.sleep(0.1)
-
-    log.begin_shutdown()
-    with pytest.raises(LogUnavailable):
-        await waiting
-    for _ in range(5):
-        with pytest.raises(LogUnavailable):
-            await log.get(Position(TRACES, 0, 0))
-    await log.close()
-    took = asyncio.get_running_loop().time() - began
-
-    kafka_node.resume()
-    assert took < 25
 
 
 async def test_a_named_member_that_comes_back_moves_no_partition(

@@ -14,7 +14,7 @@ from collector.config.tree import TlsConfig
 from collector.receiver import grpc_port
 from collector.receiver.grpc_port import GrpcPort, is_known
 from tests.support.certificates import make
-from tests.support.http2 import GOAWAY, PREFACE, SETTINGS, frame
+from tests.support.http2 import PREFACE, SETTINGS, frame
 from tests.support.otlp import body, span
 from tests.support.otlp_http import post, status_of
 from tests.support.receiving import Served, connected, export, exported, posted, serving, until
@@ -222,16 +222,6 @@ async def test_a_form_that_cannot_be_read_is_counted() -> None:
 
     assert reply.status_code == 415
     assert (misdirected(served, "media_type"), answered(served, "INVALID_ARGUMENT")) == (1, 1)
-
-
-async def test_http2_is_answered_with_the_port_of_grpc() -> None:
-    begin = PREFACE + frame(SETTINGS, 0, 0, b"")
-    async with serving() as served, connected(served.receiver.http_port, begin) as (reader, _):
-        answer = await reader.read()
-
-        assert (answer[3], answer[12]) == (SETTINGS, GOAWAY)
-        assert f"gRPC is served on port {served.receiver.grpc_port}".encode() in answer
-        assert (misdirected(served, "http2"), answered(served, "UNIMPLEMENTED")) == (1, 1)
 
 
 async def test_a_grpc_exporter_on_the_http_port_is_answered_with_the_mistake() -> None:
