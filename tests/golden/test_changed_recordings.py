@@ -150,22 +150,3 @@ def _copy(of: Sent) -> Sent:
 
 
 # --- a chat under one trace id ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "path",
-    [each for each in RECORDINGS if each.stem in ("session", "loop")],
-    ids=lambda path: f"{path.parent.name}/{path.stem}",
-)
-def test_question_and_answer_of_a_chat_under_one_trace_id_are_of_one_turn(path: Path) -> None:
-    together, alone = list[Sent](), list[Trace]()
-    for trace_id, spans in recorded(path).items():
-        trace = read(trace_id, spans)
-        if trace.is_turn:
-            alone.append(trace)
-        for each in map(_copy, spans):
-            each[2].trace_id = b"one trace of all"
-            together.append(each)
-    chat = read(b"one trace of all".hex(), together)
-
-    assert (chat.input, chat.output) in [(each.input, each.output) for each in alone]

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from collector.config.tree import Config
 from scripts.research.carried_logs import EXPECTATION, Lack, Recording, correct, lacks, searched
+from tests.golden.test_changed_recordings import sent
 from tests.support.capture_score import Claim, assert_most_hold
 from tests.support.log_capture_score import score
-from tests.support.recordings import requests
+from tests.support.recorded_signals import signals_of
 
 OURS = Path(__file__).parents[1] / "data" / "captures_logs"
 FOLDER = Path(os.environ.get("SPANWISE_LOG_CAPTURES") or OURS)
@@ -79,12 +81,6 @@ def test_what_is_said_to_be_carried_and_is_not_is_known() -> None:
     assert lacking == {key: count for key, count in LACKING.items() if key[:2] in here}
 
 
-def test_the_arguments_that_are_not_carried_stand_in_no_byte_but_the_session_id() -> None:
-    raw = b"".join(requests(FOLDER / "genai_oai_agents_event_only" / "loop.otlp"))
-
-    assert raw.count(b"4711") == raw.count(b"sess-loop-4711") > 0
-
-
 def test_a_value_that_is_there_is_not_said_to_be_missing() -> None:
     """Of a recording that is read right, some values changed: only those are missing."""
     path = FOLDER / "claude_code_traces" / "retry.expect.yaml"
@@ -102,3 +98,16 @@ def test_a_value_that_is_there_is_not_said_to_be_missing() -> None:
         (False, ("name_exported", "args_exported")),
         (True, ("tokens_exported",)),
     ]
+
+
+@pytest.mark.parametrize(("scenario", "reports"), [("session", 0), ("subagent", 1)])
+def test_signals_name_the_traces_that_claude_code_sent(scenario: str, reports: int) -> None:
+    """One for each prompt of a person; a helper's report begins a trace of its own, and stands in its prompt's."""
+    recording = FOLDER / "claude_code_traces" / f"{scenario}.otlp"
+    roots = [span for *_, span in sent(recording) if not span.parent_span_id]
+    roots.sort(key=lambda span: span.start_time_unix_nano)
+    prompts = {span.trace_id.hex() for span in roots[: len(roots) - reports]}
+
+    signals = signals_of(Config(workers=0), recording.with_suffix(".logs.otlp"), recording)
+
+    assert {each["trace_id"] for each in signals if each["evaluator"] == "confidence"} == prompts

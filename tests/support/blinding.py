@@ -23,23 +23,9 @@ _FACTS = re.compile(
 """Keys of attributes that hold no content."""
 
 
-_CALLS = re.compile(r"gen_ai\.tool\.call\.(arguments|result)|tool_(arguments|response)")
-"""Keys of attributes that hold the arguments or the result of a tool call."""
-
-
 def without_content(recording: Path, target: Path) -> Path:
     """A copy of a recording with nothing but facts: no text, no arguments, no results, no definitions of tools."""
     return _copy(recording, target, lambda span: _keep(span, _FACTS))
-
-
-def without_text(recording: Path, target: Path) -> Path:
-    """A copy of a recording with facts and tool calls: instrumented tools beside a model that exports no content."""
-    return _copy(recording, target, lambda span: _keep(span, _FACTS, _CALLS))
-
-
-def with_other_answers(recording: Path, target: Path) -> Path:
-    """A copy of a recording whose agent says something else: every text that it exported is another one."""
-    return _copy(recording, target, _invent)
 
 
 def hidden(recording: Path, target: Path) -> Path:
@@ -62,12 +48,6 @@ def _keep(span: Any, *patterns: re.Pattern[str]) -> None:
     events = [each for each in span.events if each.name == "exception"]
     del span.events[:]
     span.events.extend(events)
-
-
-def _invent(span: Any) -> None:
-    for each in span.attributes:
-        if each.value.string_value and not _FACTS.fullmatch(each.key):
-            each.value.string_value = "The moon is made of cheese."
 
 
 def _hide(span: Any) -> None:

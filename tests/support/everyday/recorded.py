@@ -1,7 +1,7 @@
 """Sessions as OTLP, as two instrumentations send them: by the GenAI conventions and by OpenInference."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from tests.support.dialect_spans import key_values
 from tests.support.everyday.conversation import Call, Session, Turn, as_text
+from tests.support.openinference import flat
 from tests.support.recordings import write as write_recording
 
 START = 1_760_000_000_000_000_000
@@ -156,10 +157,10 @@ class OpenInference(Recorder):
             message[f"{prefix}function.arguments"] = json.dumps(dict(made.arguments))
         elif made is not None:
             message["content"] = made
-        attributes = {"llm.model_name": "gpt-4o-mini", **_flat("input", self.past)}
+        attributes = {"llm.model_name": "gpt-4o-mini", **flat("input", *self.past)}
         if made is not None:
             self.past.append(message)
-            attributes |= _flat("output", [message])
+            attributes |= flat("output", message)
         self.put("ChatCompletion", self._kind("LLM", attributes), error)
 
     def tool(self, call: Call, identifier: str) -> None:
@@ -180,14 +181,6 @@ class OpenInference(Recorder):
 
     def _kind(self, kind: str, more: Attributes) -> Attributes:
         return {"openinference.span.kind": kind, "session.id": self.session, **more}
-
-
-def _flat(side: str, messages: Sequence[Message]) -> Attributes:
-    return {
-        f"llm.{side}_messages.{n}.message.{key}": value
-        for n, message in enumerate(messages)
-        for key, value in message.items()
-    }
 
 
 RECORDERS: Mapping[str, type[Recorder]] = {"genai": GenAI, "openinference": OpenInference}

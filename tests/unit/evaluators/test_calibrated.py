@@ -4,14 +4,14 @@ import pytest
 
 from evaluators.formulas.signals import risks
 from evaluators.model import Outcome, Previous, Score, ToolCall
-from evaluators.plan import Settings, make_plan
+from evaluators.plan import make_plan
 from evaluators.providers.scripted import ScriptedEmbedder
 from evaluators.resources import History
 from evaluators.run import score_trace
 from evaluators.trace.confidence import confidence
 from evaluators.trace.loop_detection import loop_detection
 from evaluators.trace.tool_correctness import tool_correctness
-from tests.support.evaluating import OURS, HashEmbedder, a_call, a_tool, a_trace, a_turn
+from tests.support.evaluating import OURS, HashEmbedder, a_call, a_trace, a_turn
 from tests.support.table import for_each
 
 BROKEN = a_call("weather", {"city": "Rom"}, error="no such city")
@@ -99,14 +99,6 @@ def test_another_number_in_the_answer_is_progress() -> None:
     assert (score.risk, score.success) == (0.0, True)
 
 
-def test_a_tool_that_ran_was_there_whatever_the_spans_say_was_offered() -> None:
-    offered = (a_tool("weather"),)
-    ran, invented = a_call("climate", {}, span_id="s"), a_call("climate", {})
-
-    assert tool_correctness(a_trace(tool_calls=(ran,), tools_offered=offered)).risk == 0.1
-    assert tool_correctness(a_trace(tool_calls=(invented,), tools_offered=offered)).risk == 1.0
-
-
 @pytest.mark.parametrize("calls", [(BROKEN,), same_calls(2), (a_call("weather", None), FIXED)])
 def test_a_call_that_tells_nothing_new_excuses_no_loop(calls: tuple[ToolCall, ...]) -> None:
     assert looped(QUESTION, AGAIN, AGAIN, calls=calls).risk == 1.0
@@ -118,16 +110,6 @@ def test_formulas_read_the_risk_that_their_option_names() -> None:
 
     assert risks(turn, signals, "calibrated") == {"confidence": 0.1, "tool_correctness": 0.5}
     assert risks(turn, signals, "raw") == {"confidence": 0.5, "tool_correctness": 0.5}
-
-
-@for_each("name", ["agent_reliability", "agent_consistency"])
-@for_each("options,inputs", [({"inputs": "raw"}, "raw"), ({}, "calibrated")])
-def test_the_documents_own_inputs_can_be_chosen(
-    name: str, options: dict[str, str], inputs: str
-) -> None:
-    plan = make_plan(OURS, {name: Settings(options=options)}, embedder=None, only=[name])
-
-    assert [each.options["inputs"] for each in plan.session] == [inputs]
 
 
 def coherence_outcome(model: str) -> Outcome:

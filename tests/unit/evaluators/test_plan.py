@@ -90,13 +90,6 @@ def test_the_options_digest_changes_with_everything_a_user_can_set() -> None:
     assert len({digest(), digest(), *changed}) == 4
 
 
-def test_the_embedder_s_model_is_part_of_an_embedded_evaluator_s_digest_only() -> None:
-    one_model, another = make_plan(OURS, {}, embedder=MODEL), make_plan(OURS, {}, embedder="other")
-
-    assert one(one_model, "coherence").options_digest != one(another, "coherence").options_digest
-    assert one(one_model, "confidence").options_digest == one(another, "confidence").options_digest
-
-
 WEIGHTS: dict[str, JSON] = {"signal_weights": {"confidence": -1}}
 
 

@@ -7,11 +7,11 @@ from typing import Any
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
 from evaluators.model import Method, Outcome, Previous, Score, Trace
-from evaluators.plan import Plan, Settings, make_plan
+from evaluators.plan import Plan, make_plan
 from evaluators.providers.scripted import ScriptedEmbedder
 from evaluators.resources import History
 from evaluators.run import score_trace
-from tests.support.evaluating import OURS, HashEmbedder, a_call, a_trace, error_type, plan_of
+from tests.support.evaluating import OURS, HashEmbedder, a_trace, error_type, plan_of
 from tests.support.table import for_each
 
 EVERYTHING = make_plan(OURS, {}, embedder="hash", expectations=True)
@@ -88,18 +88,6 @@ def test_a_third_party_s_value_is_clamped_and_a_number_or_a_truth_value_is_a_sco
     assert (outcome.state, outcome.score) == ("scored", score)
 
 
-def test_an_exception_is_one_evaluator_s_outcome_only() -> None:
-    def broken() -> Score:
-        raise RuntimeError("x" * 5000)
-
-    outcome = outcome_of(broken)
-
-    assert error_type(outcome) == "exception"
-    assert outcome.error is not None
-    assert outcome.error.message.startswith("RuntimeError: xxx")
-    assert len(outcome.error.message) <= 500
-
-
 @for_each("returned,assumed", [(None, None), (Score.assume(1.0, "no tools"), 1.0)])
 def test_nothing_to_judge_has_no_score(returned: Score | None, assumed: float | None) -> None:
     outcome = outcome_of(lambda: returned)
@@ -157,31 +145,3 @@ def test_the_expectation_used_is_named_in_the_outcome() -> None:
     assert by_name["exact_match"].expectation == expectation.digest
     assert by_name["confidence"].expectation is None
     assert by_name["tool_expectations"].reason == "nothing_to_judge"
-
-
-def test_without_an_expectation_its_evaluators_say_so() -> None:
-    outcomes = score_trace(EVERYTHING, a_trace(), embedder=HashEmbedder(), only=["contains"])
-
-    assert [(each.state, each.reason) for each in outcomes] == [
-        ("not_applicable", "no_expectations")
-    ]
-
-
-def test_threshold_and_success_stand_in_the_metadata_where_the_document_lists_them() -> None:
-    settings = {"confidence": Settings(threshold=0.9)}
-    plan = make_plan(OURS, settings, embedder=None, only=["confidence"])
-
-    (outcome,) = score_trace(plan, a_trace())
-
-    assert outcome.metadata == {"threshold": 0.9, "success": True}
-    assert (outcome.threshold, outcome.success) == (0.9, True)
-
-
-def test_an_embedder_that_fails_fails_only_evaluators_that_embed() -> None:
-    trace = a_trace(tool_calls=(a_call(),))
-
-    outcomes = score_trace(EVERYTHING, trace, embedder=ScriptedEmbedder({}))
-
-    states = {each.evaluator: each.state for each in outcomes}
-    assert states["coherence"] == "failed"
-    assert states["confidence"] == states["tool_correctness"] == "scored"

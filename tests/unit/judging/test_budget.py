@@ -17,13 +17,6 @@ def test_what_is_reserved_is_not_given_twice() -> None:
     assert budget.remaining(1.0) == 1.0 - 0.1 - 0.6
 
 
-def test_a_new_day_begins_again() -> None:
-    budget = make_budget(1.0)
-    budget.restore(10.0, "s", calls=1, usd=1.0, now=20.0)
-    assert not budget.reserve(30.0, 0.5, "s")
-    assert budget.reserve(DAY + 1, 0.5, "s")
-
-
 def test_verdicts_of_another_day_do_not_count() -> None:
     budget = make_budget(1.0)
     budget.restore(10.0, "s", calls=1, usd=1.0, now=DAY + 10)
@@ -83,15 +76,6 @@ def test_a_service_above_its_share_waits_while_another_is_below_its_own() -> Non
     assert budget.wait(1.0, "greedy") == LOOK_AGAIN
     # A minute later its calls are forgotten.
     assert budget.wait(61.0, "greedy", {"modest"}) == 0
-
-
-def test_when_all_are_above_their_share_the_budget_is_used_all_the_same() -> None:
-    budget = Budget(usd_per_day=None, calls_per_minute=10, service_share=0.2)
-    for service in ("a", "b"):
-        assert budget.reserve(0.0, 0.0, service)
-        assert budget.reserve(0.0, 0.0, service)
-    assert not budget.is_within_share(0.0, "a")
-    assert budget.wait(0.0, "a", {"b"}) == 0
 
 
 def test_usd_have_shares_too_and_what_was_reserved_and_not_spent_is_given_back() -> None:

@@ -198,13 +198,6 @@ async def test_a_provider_that_answers_others_is_asked_on_within_bounds(
     assert stand.provider.asked == most + 1
 
 
-async def test_an_answer_that_is_billed_and_cannot_be_used_counts_as_spent(stand: Stand) -> None:
-    stand.provider.failures, stand.provider.error = ["provider_error"], {"billed": True}
-    with pytest.raises(JudgeError):
-        await stand.ask()
-    assert [each.keep_reservation for each in stand.finished] == [True]
-
-
 @pytest.mark.parametrize("owner", ["me", "another"])
 async def test_an_answer_that_cannot_be_read_is_paid_for_and_never_kept(
     stand: Stand, owner: str
@@ -223,18 +216,6 @@ async def test_an_answer_that_cannot_be_read_is_paid_for_and_never_kept(
         ("parse_error", 0.1),
         ("ok", 0.1),
     ]
-
-
-async def test_a_kept_answer_that_cannot_be_read_is_asked_for_again(stand: Stand) -> None:
-    """An older version kept it."""
-    stand.provider.text = "rubbish"
-    await stand.ask()
-    stand.clients.written("me")
-    stand.provider.text = "1"
-
-    again = await stand.ask(replace(PROMPT, read=json.loads))
-
-    assert (again.text, stand.provider.asked) == ("1", 2)
 
 
 async def test_an_answer_is_paid_once(stand: Stand) -> None:
@@ -280,14 +261,6 @@ async def test_a_text_is_embedded_once_and_its_vector_stays_the_same(stand: Stan
         assert (found.input_tokens, found.cached) == (tokens, is_cached)
         assert found.cost_usd == pytest.approx(usd)
     assert stand.results == ["ok", "ok"]
-
-
-async def test_no_vectors_beyond_the_budget(stand: Stand) -> None:
-    stand.grants = False
-    with pytest.raises(JudgeError) as caught:
-        await stand.embed("a")
-    assert caught.value.type == "budget"
-    assert not stand.vectors.asked
 
 
 async def test_a_session_evaluator_that_asks_a_judge_sees_the_turns(stand: Stand) -> None:

@@ -3,12 +3,14 @@
 import pytest
 
 from collector.config.tree import JudgeConfig
+from collector.judging import session_turns
 from collector.judging.budget import Budget
 from collector.judging.port import JudgeLateError, SessionJob, TraceJob
+from collector.judging.session_turns import PlacedTurn, SessionTurns
 from collector.log.port import TRACES
 from collector.records.codec import encode
 from collector.records.more import AskRecord
-from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
+from collector.records.traces import VerdictRecord
 from evaluators.model import Outcome
 from tests.support.judging_stand import KEY, NOW, Stand, turn
 
@@ -110,24 +112,6 @@ async def test_history_is_the_three_turns_before_in_order_of_their_start() -> No
     assert [each.digest for each in job.history] == ["d2", "d3", "d4"]
 
 
-async def test_history_outlives_a_restart_and_ends_with_the_session() -> None:
-    first = Stand()
-    first.put(turn(1), turn(2))
-    await first.drain()
-    second = Stand(first.log)
-    second.put(turn(3))
-    await second.drain()
-    offsets = [
-        each.position.offset
-        for each in first.log.history(TRACES)
-        if isinstance(decode_traces(each.value), TraceRecord)
-    ]
-    second.close(*offsets)
-    second.put(turn(4))
-    await second.drain()
-    assert second.judges.compared == [["answer 1", "answer 2"], []]
-
-
 async def test_a_closed_session_is_judged_from_the_traces_the_log_has() -> None:
     stand = Stand()
     stand.put(turn(1), turn(2))
@@ -187,3 +171,53 @@ async def test_a_trace_beyond_the_sample_is_asked_about_once_when_scoring_wants_
     assert [(each.subject, each.more) for each in again.verdicts] == [(turn(2).trace_id, True)]
     assert (len(stand.judges.jobs), len(again.judges.jobs)) == (1, 0)
     assert stand.judges.jobs[0].more
+
+
+# --- what the room knows of the turns of a session --------------------------------------------------------------------
+
+
+def placed(start: int, name: str | None = None, *, offset: int = 0) -> PlacedTurn:
+    return PlacedTurn(start=start, trace_id=name or str(start), offset=offset)
+
+
+def test_a_later_revision_takes_the_place_of_the_earlier_one() -> None:
+    turns = SessionTurns()
+    turns.add(b"k", placed(5, "a"))
+    turns.add(b"k", placed(6, "b"))
+    assert turns.add(b"k", placed(7, "a", offset=9)) == 2
+    assert [each.trace_id for each in turns.before(b"k", placed(8, "c"), 3)] == ["b", "a"]
+    assert turns.before(b"k", placed(8, "c"), 1)[0].offset == 9
+
+
+def test_of_a_long_session_only_the_newest_turns_are_kept_without_a_number() -> None:
+    turns = SessionTurns()
+    for start in range(session_turns.TURNS):
+        assert turns.add(b"k", placed(start, f"{start:05}")) == start + 1
+    newest = placed(session_turns.TURNS, "new")
+    assert turns.add(b"k", newest) is None
+    assert [each.start for each in turns.before(b"k", newest, 2)] == [998, 999]
+
+
+def test_closing_forgets_those_turns_alone() -> None:
+    turns = SessionTurns()
+    turns.add(b"k", placed(1, offset=4))
+    turns.add(b"k", placed(2, offset=5))
+    turns.closed(b"k", [4])
+    assert turns.add(b"k", placed(3, offset=6)) == 2
+    turns.closed(b"other", [5])
+
+
+def test_the_turns_of_all_sessions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_turns, "TURNS_IN_ALL", 10)
+    turns = SessionTurns()
+    for start in range(8):
+        turns.add(b"%d" % (start % 2), placed(start, offset=start))
+    turns.closed(b"0", [0, 2])
+
+    for start in range(10, 16):
+        turns.add(b"long", placed(start))
+    assert turns.add(b"1", placed(20)) == 5, "nothing is forgotten up to the limit"
+    turns.add(b"long", placed(30))
+
+    assert turns.before(b"0", placed(40), 9) == (), "the session that was quiet longest"
+    assert len(turns.before(b"1", placed(40), 9)) == 5

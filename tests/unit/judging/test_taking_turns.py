@@ -1,15 +1,19 @@
 """Services take turns with the judge, and the room's rules of order and crash hold all the same."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from collector.config.tree import BudgetConfig, JudgeConfig
 from collector.judging import dispatcher
+from collector.judging.dispatcher import SubjectQueue
 from collector.log.port import TRACES
 from collector.records.sessions import session_key
 from tests.support.eventually import eventually
-from tests.support.judging_stand import NOW, Stand, turn
+from tests.support.judging_stand import Stand, turn
 from tests.support.ticking import SetClock
 
 ONE = JudgeConfig(model="m", concurrency=1)
@@ -30,28 +34,6 @@ def verdicts(stand: Stand) -> set[str]:
 
 def ids(numbers: Iterable[int]) -> set[str]:
     return {turn(number).trace_id for number in numbers}
-
-
-async def test_a_service_that_comes_after_many_traces_of_another_has_its_turn_soon() -> None:
-    stand = Stand(config=ONE)
-    put(stand, "greedy", range(40))
-    put(stand, "modest", range(40, 42))
-    await stand.drain()
-
-    assert services(stand)[:5].count("modest") == 2
-    assert verdicts(stand) == ids(range(42))
-
-
-async def test_a_service_above_its_share_begins_nothing_while_another_waits() -> None:
-    stand = Stand(config=ONE)
-    for _ in range(30):
-        assert stand.budget.reserve(NOW, 0.0, "greedy")
-    put(stand, "greedy", range(3))
-    put(stand, "modest", range(3, 6))
-    await stand.drain()
-
-    # The first came alone; then the one below its share goes first, and nothing starves.
-    assert services(stand) == ["greedy", *["modest"] * 3, *["greedy"] * 2]
 
 
 async def test_no_commit_passes_a_subject_that_waits() -> None:
@@ -135,3 +117,85 @@ async def test_what_waits_of_a_partition_that_is_taken_away_is_not_judged_here()
         await eventually(lambda: len(stand.verdicts) == 1)
         assert not stand.budget.waiting
     assert len(stand.judges.jobs) == 1
+
+
+# --- the queue: nothing that waits is forgotten, and a service's own order is that of the log -------------------------
+
+
+def always(_: str) -> bool:
+    return True
+
+
+def queue_of(services: str, concurrency: int = 1) -> SubjectQueue[str]:
+    queue: SubjectQueue[str] = SubjectQueue(concurrency)
+    for number, service in enumerate(services):
+        queue.add(service, f"{service}{number}")
+    return queue
+
+
+def order_of(queue: SubjectQueue[str]) -> list[str]:
+    """What is begun when each subject ends before the next begins."""
+    begun: list[str] = []
+    while subject := queue.begin(always):
+        begun.append(subject)
+        queue.end(subject[0])
+    return begun
+
+
+def test_services_take_turns_whatever_their_order() -> None:
+    assert order_of(queue_of("aaaaab")) == ["a0", "b5", "a1", "a2", "a3", "a4"]
+    assert order_of(queue_of("aaabbc")) == ["a0", "b3", "c5", "a1", "b4", "a2"]
+
+
+def test_the_oldest_of_the_service_with_the_most_waiting_is_let_go() -> None:
+    queue = queue_of("abbb")
+    assert queue.let_go(4) is None
+    assert queue.let_go(3) == "b1"
+    assert len(queue) == 3
+
+
+def test_what_is_gone_is_dropped() -> None:
+    queue = queue_of("abab")
+    assert queue.drop(lambda each: each in {"a0", "a2", "b1"}) == ["a0", "a2", "b1"]
+    assert order_of(queue) == ["b3"]
+    assert len(queue) == 0
+
+
+@given(
+    st.lists(st.one_of(st.sampled_from("abc"), st.sampled_from(["begin", "end"])), max_size=80),
+    st.integers(1, 3),
+    st.sets(st.sampled_from("abc")),
+)
+def test_everything_is_begun_once_in_its_service_s_order_and_within_the_places(
+    steps: list[str], concurrency: int, within_share: set[str]
+) -> None:
+    queue: SubjectQueue[tuple[str, int]] = SubjectQueue(concurrency)
+    added: defaultdict[str, list[int]] = defaultdict(list)
+    begun: defaultdict[str, list[int]] = defaultdict(list)
+    under_way: list[str] = []
+
+    def begin() -> None:
+        waiting = len(queue)
+        subject = queue.begin(within_share.__contains__)
+        if subject is None:
+            # A place stays free only when nothing waits.
+            assert not waiting or len(under_way) >= concurrency
+            return
+        begun[subject[0]].append(subject[1])
+        under_way.append(subject[0])
+
+    for number, step in enumerate(steps):
+        if step == "begin":
+            begin()
+        elif step == "end":
+            if under_way:
+                queue.end(under_way.pop(0))
+        else:
+            added[step].append(number)
+            queue.add(step, (step, number))
+        assert len(under_way) <= 2 * concurrency
+    while len(queue):
+        if under_way:
+            queue.end(under_way.pop())
+        begin()
+    assert begun == added

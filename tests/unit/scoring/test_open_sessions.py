@@ -1,16 +1,30 @@
+"""What a trace does to its session, and what is published of both."""
+
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from msgspec.structs import replace as replaced
+from msgspec.structs import replace as amended
 
 from collector.records.sessions import SessionHead, SessionTurn, session_key
 from collector.records.signal import SessionTraces, Signal
-from collector.records.traces import SessionRecord, VerdictRecord
+from collector.records.trace_outcomes import TraceOutcomes
+from collector.records.trace_views import SummarisedTrace
+from collector.records.traces import (
+    RunawayRecord,
+    SessionRecord,
+    TraceRecord,
+    VerdictRecord,
+    WorkRecord,
+)
 from collector.scoring.effects import Effects, PlacedTrace, Publication, Tombstone
 from collector.scoring.open_sessions import PLUGIN_LAG, OpenSessions
-from collector.scoring.rules import JudgedRules
+from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.session_end import unscored_turn
+from evaluators.model import ModelCall, ToolCall
+from evaluators.plan import make_plan
+from evaluators.run import SessionScorer, score_trace
+from tests.support.evaluating import OURS, a_trace
 from tests.support.scoring_fakes import (
     HEAD,
     closed_in,
@@ -19,26 +33,10 @@ from tests.support.scoring_fakes import (
     open_sessions,
     rules,
     summarised,
+    taken,
     verdict_of,
 )
-
-
-def make_sessions(
-    *,
-    max_open: int = 100,
-    judged: JudgedRules | None = None,
-) -> OpenSessions:
-    return open_sessions(rules(judged), max_open=max_open)
-
-
-def make_head(session: str, *, offset: int, since: int = 0, closed: bool = False) -> SessionHead:
-    name = {"session_id": session}
-    return replaced(HEAD, **name, offset=offset, since=since, closed=closed)
-
-
-def make_turn(session: str, trace_id: str, *, offset: int) -> SessionTurn:
-    record = make_record(trace_id, session=session)
-    return unscored_turn(summarised(record), service="bot", session_id=session, offset=offset)
+from tests.support.table import for_each
 
 
 def tried(
@@ -68,32 +66,42 @@ def take(sessions: OpenSessions, trace_id: str, *, session: str, offset: int) ->
     return [*before, finished(sessions, trace_id, session=session, offset=offset)]
 
 
-def test_turns_without_a_head_leave_only_tombstones() -> None:
-    sessions = make_sessions()
-    orphan = make_turn("a", "t1", offset=3)
+def test_a_session_closes_before_its_own_record_that_came_too_late() -> None:
+    sessions = open_sessions(rules())
+    take(sessions, "t1", session="a", offset=0)
 
-    changes = sessions.restore([orphan])
+    record = summarised(make_record("t2", session="a"))
+    effects = sessions.make_room(record, key=session_key("bot", "a"), offset=5, now=1e9)
 
-    assert changes == (Tombstone(state=orphan),)
-    assert len(sessions) == 0
+    assert closed_in(effects) == ["a"]
+    task = tried(sessions, "t2", offset=5, now=1e9)
+    assert isinstance(task, PlacedTrace)
+    assert task.is_new
 
 
-def test_turns_of_an_earlier_life_do_not_come_back() -> None:
-    sessions = make_sessions()
-    old = make_turn("a", "old", offset=3)
+# --- what comes back after a restart ----------------------------------------------------------------------------------
 
-    changes = sessions.restore(
-        [old, make_turn("a", "new", offset=9), make_head("a", offset=9, since=5)]
-    )
 
-    assert changes == (Tombstone(state=old),)
+def turn(session: str, trace_id: str, *, offset: int) -> SessionTurn:
+    record = summarised(make_record(trace_id, session=session))
+    return unscored_turn(record, service="bot", session_id=session, offset=offset)
+
+
+def test_turns_without_a_head_or_of_an_earlier_life_leave_only_tombstones() -> None:
+    sessions = open_sessions(rules())
+    gone = [turn("a", "old", offset=3), turn("b", "t1", offset=3)]
+    head = amended(HEAD, session_id="a", offset=9, since=5)
+
+    changes = sessions.restore([*gone, turn("a", "new", offset=9), head])
+
+    assert changes == tuple(Tombstone(state=each) for each in gone)
     (final,) = sessions.close_all("idle")
     assert [each.traces for each in final.changes if isinstance(each, SessionRecord)] == [(9,)]
 
 
 def test_a_closed_head_refuses_records_before_it_until_the_commit_has_passed() -> None:
-    sessions = make_sessions()
-    head = make_head("a", offset=3, since=5, closed=True)
+    sessions = open_sessions(rules())
+    head = amended(HEAD, session_id="a", offset=3, since=5, closed=True)
     sessions.restore([head])
 
     assert tried(sessions, "t", offset=4) == "repeated"
@@ -101,48 +109,20 @@ def test_a_closed_head_refuses_records_before_it_until_the_commit_has_passed() -
     assert sessions.committed(5) == (Tombstone(state=head),)
 
 
-def test_after_a_restart_the_oldest_touched_session_closes_first() -> None:
-    sessions = make_sessions(max_open=2)
-    sessions.restore([make_head("b", offset=7), make_head("a", offset=2)])
+def test_the_oldest_touched_session_closes_first() -> None:
+    sessions = open_sessions(rules(), max_open=2)
+    sessions.restore(
+        [amended(HEAD, session_id=name, offset=at) for name, at in (("b", 7), ("a", 2))]
+    )
 
     assert closed_in(take(sessions, "t", session="c", offset=9)) == ["a"]
 
 
-def test_a_session_closes_before_its_own_record_that_came_too_late() -> None:
-    sessions = make_sessions()
-    take(sessions, "t1", session="a", offset=0)
-    key = session_key("bot", "a")
-
-    record = summarised(make_record("t2", session="a"))
-    effects = list(sessions.make_room(record, key=key, offset=5, now=1e9))
-    task = sessions.take(record, key=key, offset=5, now=1e9)
-
-    assert closed_in(effects) == ["a"]
-    assert isinstance(task, PlacedTrace)
-    assert task.is_new
+# --- waiting for verdicts ---------------------------------------------------------------------------------------------
 
 
-def test_a_record_that_was_passed_is_no_repeat_of_a_session_that_closed_since() -> None:
-    """Session `b` was at offset 7 when the record at offset 3 closes it: what it has seen is a repeat, nothing else."""
-    sessions = make_sessions(max_open=1)
-    take(sessions, "t1", session="b", offset=7)
-
-    assert closed_in(take(sessions, "t2", session="c", offset=3)) == ["b"]
-
-    assert tried(sessions, "t1", session="b", offset=7) == "repeated"
-    assert isinstance(tried(sessions, "t3", session="b", offset=8), PlacedTrace)
-
-
-def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:
-    sessions = make_sessions(judged=judged_rules(max_lag=2e9))
-    finished(sessions, "t1", offset=0, stand_in=True)
-
-    assert list(sessions.close_due(1e9)) == []
-    assert len(sessions) == 1
-
-
-(OURS,) = judged_rules().trace
-THEIRS = replace(OURS, spec=replace(OURS.spec, name="acme/confidence", method="custom"))
+(JUDGED,) = judged_rules().trace
+THEIRS = replace(JUDGED, spec=replace(JUDGED.spec, name="acme/confidence", method="custom"))
 
 
 @pytest.mark.parametrize(
@@ -151,8 +131,8 @@ THEIRS = replace(OURS, spec=replace(OURS.spec, name="acme/confidence", method="c
 def test_a_session_waits_a_moment_for_what_third_parties_say_and_long_for_a_judge(
     *, ours_are_due: bool, closes_at: list[float]
 ) -> None:
-    awaited = JudgedRules(trace=(OURS,) if ours_are_due else (), plugins=(THEIRS,), max_lag=2e9)
-    sessions = make_sessions(judged=awaited)
+    awaited = JudgedRules(trace=(JUDGED,) if ours_are_due else (), plugins=(THEIRS,), max_lag=2e9)
+    sessions = open_sessions(rules(awaited))
     finished(sessions, "t1", offset=0, stand_in=True)
 
     found = {after: list(sessions.close_due(1e9 + after)) for after in (0.0, 14.0, PLUGIN_LAG)}
@@ -164,7 +144,7 @@ def test_a_session_waits_a_moment_for_what_third_parties_say_and_long_for_a_judg
 
 
 def test_a_trace_of_a_session_that_waits_for_third_parties_begins_that_wait_anew() -> None:
-    sessions = make_sessions(judged=JudgedRules(plugins=(THEIRS,), max_lag=2e9))
+    sessions = open_sessions(rules(JudgedRules(plugins=(THEIRS,), max_lag=2e9)))
     take(sessions, "t1", session="a", offset=0)
     assert list(sessions.close_due(1e9)) == []
     take(sessions, "t2", session="a", offset=1)
@@ -174,7 +154,7 @@ def test_a_trace_of_a_session_that_waits_for_third_parties_begins_that_wait_anew
 
 
 def test_a_revision_older_than_the_one_in_the_window_is_not_scored() -> None:
-    sessions = make_sessions()
+    sessions = open_sessions(rules())
     finished(sessions, "t", offset=0, revision=2)
 
     assert tried(sessions, "t", offset=1, revision=1) == "outdated"
@@ -189,7 +169,7 @@ def published(publish: tuple[Publication, ...]) -> list[tuple[str, str, bool, bo
 
 
 def test_a_trace_gives_signals_and_its_head_last() -> None:
-    sessions = make_sessions()
+    sessions = open_sessions(rules())
 
     effects = finished(sessions, "t", offset=4, now=2.0)
 
@@ -216,29 +196,20 @@ def take_started(
 
 
 def test_a_session_names_the_trace_that_began_it_and_its_newest_in_any_order() -> None:
-    sessions = make_sessions()
+    """Also when the first one has left the window."""
+    sessions = open_sessions(rules(), max_traces=2)
 
     take_started(sessions, "middle", start=20, offset=1)
-    take_started(sessions, "last", start=30, offset=2)
-    signals = take_started(sessions, "first", start=10, offset=3)
-    of_trace, of_session = signals[0], next(each for each in signals if each.scope == "session")
+    take_started(sessions, "first", start=10, offset=2)
+    of_trace, *_, of_session = take_started(sessions, "last", start=30, offset=3)
 
-    assert (of_trace.traces, of_trace.started) == (None, "1970-01-01T00:00:10.000000Z")
+    assert (of_trace.traces, of_trace.started) == (None, "1970-01-01T00:00:30.000000Z")
     assert of_session.traces == SessionTraces(first="first", newest="last")
     assert of_session.started == "1970-01-01T00:00:10.000000Z"
 
 
-def test_the_trace_that_began_a_session_is_still_named_when_it_has_left_the_window() -> None:
-    sessions = open_sessions(rules(), max_traces=2)
-
-    signals = [take_started(sessions, f"t{n}", start=n, offset=n)[-1] for n in range(1, 5)]
-
-    assert signals[-1].traces == SessionTraces(first="t1", newest="t4")
-    assert signals[-1].started == "1970-01-01T00:00:01.000000Z"
-
-
 def test_a_revision_of_a_trace_keeps_the_start_that_was_published() -> None:
-    sessions = make_sessions()
+    sessions = open_sessions(rules())
     take_started(sessions, "t", start=10, offset=1)
 
     revised, *_ = take_started(sessions, "t", start=11, offset=2, revision=1)
@@ -249,7 +220,7 @@ def test_a_revision_of_a_trace_keeps_the_start_that_was_published() -> None:
 
 
 def test_a_verdict_replaces_a_stand_in_and_the_head_goes_first() -> None:
-    sessions = make_sessions(judged=judged_rules(max_lag=2e9))
+    sessions = open_sessions(rules(judged_rules(max_lag=2e9)))
     key = session_key("bot", "a")
     record = make_record("t", session="a")
     stand_in = finished(sessions, "t", offset=4, stand_in=True)
@@ -273,7 +244,7 @@ def test_a_verdict_replaces_a_stand_in_and_the_head_goes_first() -> None:
 
 
 def test_a_verdict_that_is_too_late_is_given_through_the_log() -> None:
-    sessions = make_sessions(judged=judged_rules(max_lag=10.0))
+    sessions = open_sessions(rules(judged_rules(max_lag=10.0)))
     finished(sessions, "t", offset=4, stand_in=True)
 
     (effects,) = sessions.close_due(10.0)
@@ -285,18 +256,93 @@ def test_a_verdict_that_is_too_late_is_given_through_the_log() -> None:
     assert list(sessions.close_due(11.0)) == []
 
 
-def test_a_session_that_closes_drops_its_state_after_its_closed_head() -> None:
-    sessions = make_sessions()
-    take(sessions, "t1", session="a", offset=0)
-    take(sessions, "t2", session="a", offset=1)
+# --- a trace that is only a piece of another one's turn ---------------------------------------------------------------
 
-    (effects,) = sessions.close_all("shutdown")
 
-    record, head, *dropped = effects.changes
-    assert isinstance(record, SessionRecord)
-    assert (record.closed, record.traces) == ("shutdown", (0, 1))
-    assert isinstance(head, SessionHead)
-    assert head.closed
-    states = [each.state for each in dropped if isinstance(each, Tombstone)]
-    assert [each.turn.trace_id for each in states if isinstance(each, SessionTurn)] == ["t1", "t2"]
-    assert all(final and first for _, _, final, first in published(effects.publish))
+KEY = session_key("bot", "s")
+
+
+def piece(trace_id: str, **fields: Any) -> SummarisedTrace:
+    record = make_record(trace_id, turn=False, **fields)
+    return summarised(amended(record, trace=replace(record.trace, is_part=True)))
+
+
+def test_neither_a_piece_nor_a_session_of_pieces_has_signals() -> None:
+    sessions = open_sessions(rules())
+    assert (effects := taken(sessions, piece("p"), offset=0)).publish == ()
+    assert effects.changes
+    (closed,) = sessions.close_all("shutdown")
+    assert (closed.publish, closed.work, closed.closed) == ((), (), None)
+
+
+def test_a_turn_beside_pieces_is_scored_as_without_them() -> None:
+    alone, beside = open_sessions(rules()), open_sessions(rules())
+    taken(beside, piece("p"), offset=0)
+    wanted = taken(alone, summarised(make_record("t")), offset=1)
+    got = taken(beside, summarised(make_record("t")), offset=1)
+    assert [each.id for each in got.publish] == [each.id for each in wanted.publish] != []
+    (closed,) = beside.close_all("shutdown")
+    assert closed.publish
+    assert closed.closed == ("bot", "shutdown")
+
+
+def test_a_piece_that_becomes_or_comes_again_as_a_turn_is_scored_for_the_first_time() -> None:
+    """Its spans came again, with the parent that they lacked, after it was forgotten: all else is equal."""
+    record = make_record("t")
+    part = summarised(amended(record, trace=replace(record.trace, is_part=True)))
+
+    for turn in (summarised(record), summarised(make_record("t", revision=1))):
+        sessions = open_sessions(rules())
+        taken(sessions, part, offset=0)
+        effects = taken(sessions, turn, offset=1)
+
+        firsts = [each.is_first for each in effects.publish if each.signal.scope == "trace"]
+        assert firsts == [True, True]
+        assert sessions.take(turn, key=KEY, offset=3, now=0.0) == "repeated"
+
+
+# --- runaway is published here, but where the model calls of other traces decide it -----------------------------------
+
+
+PLAN = make_plan(OURS, {}, embedder=None, only=["runaway"])
+RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN))
+
+
+def calling(models: int, *, tools: int = 2, revision: int = 0) -> Effects:
+    """The effects of a trace with so many model calls and so many calls of one tool."""
+    call = ToolCall(name="search", arguments={}, result="none")
+    trace = a_trace(
+        trace_id="1" * 32,
+        digest=f"{models}-{tools}",
+        models=("gpt-4o",),
+        model_calls=tuple(ModelCall(span_id=f"m{n}") for n in range(models)),
+        tool_calls=tuple(amended(call, span_id=f"{n:016x}") for n in range(tools)),
+    )
+    record = TraceRecord(trace=trace, spans=(), revision=revision, seen=100.0)
+    read = amended(summarised(record), outcomes=TraceOutcomes(score_trace(PLAN, trace)))
+    return taken(open_sessions(RULES), read, offset=0, now=100.0)
+
+
+@for_each("models,tools", [(19, 2), (1, 0), (40, 11)])
+def test_what_other_traces_do_not_decide_is_published_here(models: int, tools: int) -> None:
+    effects = calling(models, tools=tools)
+
+    assert published(effects.publish) == [("trace", "runaway", True, True)]
+    (work,) = effects.work
+    assert isinstance(work, WorkRecord)
+    assert work.trace is not None
+    assert (work.trace.trace_id, work.trace.model) == ("1" * 32, "gpt-4o")
+    assert work.trace.model_calls == models
+
+
+@for_each("tools", [0, 2])
+def test_twenty_model_calls_are_decided_where_the_usual_is_known(tools: int) -> None:
+    effects, again = calling(20, tools=tools), calling(20, tools=tools, revision=1)
+
+    (record,), (revised,) = (
+        [each for each in of.work if isinstance(each, RunawayRecord)] for of in (effects, again)
+    )
+    assert effects.publish == ()
+    assert (record.model, record.model_calls, record.digest) == ("gpt-4o", 20, f"20-{tools}")
+    assert (record.subject.closed, record.outcome.final) == ("root_ended", True)
+    assert (record.is_first, revised.is_first) == (True, False)

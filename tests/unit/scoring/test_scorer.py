@@ -1,13 +1,17 @@
+"""Scoring over a log: what is published, what is kept, and what a log that refuses changes: nothing."""
+
+import asyncio
+
 import pytest
 
+from collector.base.errors import LogFull
 from collector.base.telemetry import Telemetry
-from collector.log.port import SESSIONS, SIGNALS, TRACES, Position
+from collector.log.port import SESSIONS, SIGNALS, TRACES
 from collector.records.codec import encode
-from collector.records.sessions import SessionTurn, decode_sessions, session_key
+from collector.records.sessions import session_key
 from collector.records.traces import SessionRecord, decode_traces
-from collector.scoring.cached_session import AWAKE
 from tests.support.counted import counted
-from tests.support.faulty_log import FaultyLog
+from tests.support.faulty_log import FaultyLog, unavailable
 from tests.support.scoring_fakes import (
     append,
     append_bytes,
@@ -50,58 +54,22 @@ def compared(log: FaultyLog, trace_id: str) -> list[object]:
     return [each.metadata.get("texts") for each in found]
 
 
-async def test_a_late_trace_scores_its_followers_again(log: FaultyLog) -> None:
-    for n in (1, 2, 3, 4, 5):
-        append(log, make_record(f"t{n}", start=n))
-    append(log, make_record("t0", start=0))
-
-    await run_to_end(make_scorer(log), log)
-
-    assert compared(log, "t1") == [None, ["out t0 0"]]
-    assert compared(log, "t2") == [["out t1 0"], ["out t0 0", "out t1 0"]]
-    assert len(compared(log, "t3")) == 2
-    assert len(compared(log, "t4")) == 1
-    assert len([each for each in shown(log, "confidence") if each.trace_id == "t1"]) == 1
-    assert first_counts(log)["t1", "loop_detection"] == 1
-
-
-async def test_a_follower_that_has_expired_stays_as_it_was(log: FaultyLog) -> None:
-    expired = append(log, make_record("t1", start=1))
-    await run_to_end(make_scorer(log), log)
-    log.expire(Position(TRACES, 0, expired))
-    append(log, make_record("t0", start=0))
-
-    await run_to_end(make_scorer(log), log)
-
-    assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 1
-
-
-async def test_a_late_turn_is_compared_with_old_ones_as_the_log_has_them(log: FaultyLog) -> None:
+async def test_a_late_turn_and_its_three_followers_are_compared_as_the_log_has_them(
+    log: FaultyLog,
+) -> None:
     for n in range(20):
         append(log, make_record(f"t{n:02}", start=2 * n))
     append(log, make_record("late", start=7))
 
     await run_to_end(make_scorer(log), log)
 
-    assert compared(log, "late") == [["out t01 0", "out t02 0", "out t03 0"]]
-    assert compared(log, "t04")[1:] == [["out t02 0", "out t03 0", "out late 0"]]
+    before = ["out t01 0", "out t02 0", "out t03 0"]
+    assert compared(log, "late") == [before]
+    assert compared(log, "t04") == [before, [*before[1:], "out late 0"]]
+    assert [len(compared(log, f"t{n:02}")) for n in (3, 4, 5, 6, 7)] == [1, 2, 2, 2, 1]
+    assert len([each for each in shown(log, "confidence") if each.trace_id == "t04"]) == 1
+    assert first_counts(log)["t04", "loop_detection"] == 1
     assert not any(b"out t" in each.value for each in log.history(SESSIONS))
-
-
-@pytest.mark.parametrize("awake", [0, AWAKE])
-async def test_a_turn_after_a_restart_or_of_a_packed_session_is_compared_alike(
-    log: FaultyLog, awake: int
-) -> None:
-    for n in range(3):
-        append(log, make_record(f"t{n}", start=n))
-        append(log, make_record(f"o{n}", start=n, session="other"))
-    await run_to_end(make_scorer(log, awake=awake), log)
-    append(log, make_record("t3", start=3))
-
-    await run_to_end(make_scorer(log, awake=awake), log)
-
-    assert compared(log, "t2") == [["out t0 0", "out t1 0"]]
-    assert compared(log, "t3") == [["out t0 0", "out t1 0", "out t2 0"]]
 
 
 async def test_a_record_without_outcomes_is_kept_and_its_evaluators_fail(log: FaultyLog) -> None:
@@ -117,20 +85,6 @@ async def test_a_record_without_outcomes_is_kept_and_its_evaluators_fail(log: Fa
     assert compared(log, "t2") == [[""]]
 
 
-async def test_a_trace_that_is_no_turn_is_scored_and_left_out_of_its_session(
-    log: FaultyLog,
-) -> None:
-    append(log, make_record("t1", start=1))
-    append(log, make_record("t2", start=2, turn=False))
-    append(log, make_record("t3", start=3))
-
-    await run_to_end(make_scorer(log), log)
-
-    assert {each.trace_id for each in shown(log, "confidence")} == {"t1", "t2", "t3"}
-    assert len(shown(log, "agent_reliability")) == 2
-    assert compared(log, "t3") == [["out t1 0"]]
-
-
 @pytest.mark.parametrize("restarts", [False, True])
 async def test_a_trace_counts_once(log: FaultyLog, *, restarts: bool) -> None:
     """Rule 7, which needs rule 5 across a restart."""
@@ -144,31 +98,6 @@ async def test_a_trace_counts_once(log: FaultyLog, *, restarts: bool) -> None:
 
     assert len(shown(log, "confidence")) == 1
     assert counted(telemetry, "trace_records_dropped_total", reason="repeated") == 1
-
-
-async def test_a_revision_replaces_and_counts_no_second_time(log: FaultyLog) -> None:
-    append(log, make_record("t1"))
-    append(log, make_record("t1", revision=1))
-
-    await run_to_end(make_scorer(log), log)
-
-    assert [each.revision for each in shown(log, "confidence")] == [0, 1]
-    assert first_counts(log)["t1", "confidence"] == 1
-
-
-async def test_a_restart_changes_no_session_score(log: FaultyLog) -> None:
-    """Rule 5."""
-    records = [make_record(f"t{n}", start=n) for n in range(6)]
-    undisturbed = scored_log()
-    for each in records:
-        append(undisturbed, each)
-        append(log, each)
-        await run_to_end(make_scorer(log), log)
-    await make_scorer(undisturbed).drain()
-
-    await make_scorer(log).drain()
-
-    assert set(jsons_in(log.history(SIGNALS))) == set(jsons_in(undisturbed.history(SIGNALS)))
 
 
 async def test_signals_then_session_record_then_commit(log: FaultyLog) -> None:
@@ -232,36 +161,6 @@ async def test_a_later_trace_opens_the_session_afresh(log: FaultyLog) -> None:
     assert first_counts(log)["s", "agent_reliability"] == 2
 
 
-async def test_above_max_open_the_oldest_touched_session_closes(log: FaultyLog) -> None:
-    telemetry = Telemetry()
-    for n, session in enumerate("abac"):
-        append(log, make_record(f"t{n}", session=session))
-
-    await run_to_end(make_scorer(log, limits=windows(max_open=2), telemetry=telemetry), log)
-
-    assert latest(log)["session", "b", "latency"].closed == "memory"
-    assert latest(log)["session", "a", "latency"].closed is None
-    assert counted(telemetry, "sessions_closed_total", service="bot", reason="memory") == 1
-
-
-async def test_shutdown_of_the_service_closes_nothing(log: FaultyLog) -> None:
-    append(log, make_record("t1"))
-
-    await run_to_end(make_scorer(log), log)
-
-    assert not any(each.final for each in signals(log) if each.scope == "session")
-
-
-async def test_evaluators_that_others_need_are_computed_and_not_emitted(log: FaultyLog) -> None:
-    append(log, make_record("t1"))
-
-    await run_to_end(make_scorer(log), log)
-
-    turns = [decode_sessions(each.value) for each in log.history(SESSIONS)]
-    assert shown(log, "hidden") == []
-    assert [each.turn.unscored for each in turns if isinstance(each, SessionTurn)] == [("hidden",)]
-
-
 async def test_redaction_reaches_the_signals(log: FaultyLog) -> None:
     append(log, make_record("t1", output="a secret"))
 
@@ -277,3 +176,71 @@ def first_counts(log: FaultyLog) -> dict[tuple[str, str], int]:
         key = (each.subject.trace_id or each.subject.session_id, each.header.evaluator)
         counts[key] = counts.get(key, 0) + each.header.first
     return counts
+
+
+# --- while the log refuses, and records that can never be processed ---------------------------------------------------
+
+
+async def test_a_full_log_is_tried_again_and_state_applied_once(log: FaultyLog) -> None:
+    append(log, make_record("t1"))
+    log.write_failures = [LogFull("full")] * 3
+
+    await make_scorer(log).drain()
+
+    assert len(shown(log, "confidence")) == 1
+    assert len([each for each in shown(log, "latency") if each.final]) == 1
+
+
+async def test_a_log_that_does_not_answer_is_asked_again(log: FaultyLog) -> None:
+    append(log, make_record("t1", start=1))
+    await run_to_end(make_scorer(log), log)
+    append(log, make_record("t0", start=0))
+    log.get_failures = unavailable(2)
+
+    await run_to_end(make_scorer(log), log)
+
+    assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 2
+
+
+async def test_a_stop_while_the_log_is_full_loses_nothing(log: FaultyLog) -> None:
+    append(log, make_record("t1"))
+    log.write_failures = [LogFull("full")] * 2
+    stopping = asyncio.Event()
+
+    async def pause(_seconds: float) -> None:
+        stopping.set()
+
+    await make_scorer(log, pause=pause).run(stopping)
+    assert not log.history(SIGNALS)
+
+    await make_scorer(log).drain()
+
+    assert len(shown(log, "confidence")) == 1
+
+
+async def test_poison_is_named_counted_and_passed_over(
+    log: FaultyLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    telemetry = Telemetry()
+    append_bytes(log, b"bot\0s", b"\xff\xff")
+    append_bytes(log, b"no session key", b"\xc1")
+    append(log, make_record("t1"))
+    append_bytes(log, b"nonsense", log.history(TRACES)[-1].value)
+
+    await run_to_end(make_scorer(log, telemetry=telemetry), log)
+
+    assert counted(telemetry, "poison_records_total", topic="traces") == 3
+    assert "`traces`, partition 0, offset 100" in caplog.text
+    assert len(shown(log, "confidence")) == 1
+
+
+async def test_a_record_too_large_is_dropped_and_the_rest_written(log: FaultyLog) -> None:
+    telemetry = Telemetry()
+    append(log, make_record("t1"))
+    log.largest = {SESSIONS: 0}
+
+    await run_to_end(make_scorer(log, telemetry=telemetry), log)
+
+    assert len(shown(log, "confidence")) == 1
+    assert counted(telemetry, "poison_records_total", topic="sessions") > 0
+    assert log.committed("scoring", TRACES, 0).offset == 1

@@ -12,19 +12,20 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config, EmbedderConfig, SessionWindow
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import encode
-from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, session_key
+from collector.records.sessions import session_key
 from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.trace_views import SummarisedTrace, decode_summarised
 from collector.records.traces import TraceRecord, decode_traces
-from collector.scoring.cached_session import AWAKE
-from collector.scoring.effects import Effects, Tombstone
+from collector.scoring.cached_session import AWAKE, CachedSession, Packer
+from collector.scoring.effects import Effects, PlacedTrace
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.scoring.session_work import LONGEST
 from evaluators.digest import trace_digest
 from evaluators.model import ModelCall, Trace
 from evaluators.run import SessionScorer, score_trace
-from tests.support.scoring_fakes import closed_in, taken
+from tests.support.scoring_fakes import closed_in, make_record, rules, summarised, taken
+from tests.support.table import for_each
 
 PLAN = plan_from(Config(embedder=EmbedderConfig(kind="none")))
 RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN))
@@ -119,73 +120,102 @@ def test_when_memory_is_short_the_sessions_that_were_quiet_longest_close() -> No
     assert {each.closed for each in effects if each.closed} == {("bot", "memory")}
 
 
-def test_a_session_is_not_closed_for_its_own_trace() -> None:
-    sessions = opened(1)
+@for_each("memory,partitions", [(1, 1), (4_000, 5)])
+def test_a_session_is_not_closed_for_its_own_trace_and_partitions_share_the_memory(
+    memory: int, partitions: int
+) -> None:
+    sessions = opened(memory, partitions=partitions)
 
     for offset in range(5):
         assert closed_in(take(sessions, recorded(offset, "a", ""), offset=offset)) == []
     assert closed_in(take(sessions, recorded(9, "b", ""), offset=9)) == ["a"]
 
 
-def test_partitions_share_the_memory() -> None:
-    sessions = opened(4_000, partitions=5)
-
-    take(sessions, recorded(1, "a", ""), offset=1)
-
-    assert closed_in(take(sessions, recorded(2, "b", ""), offset=2)) == ["a"]
+# --- a packed session takes little, answers what timers and bounds ask, and is itself again when it is woken ----------
 
 
-def test_a_restart_charges_the_same() -> None:
-    sessions = opened()
-    state: dict[object, SessionsTopic] = {}
-    for offset in range(30):
-        for effects in take(sessions, recorded(offset, f"s{offset % 3}", "x" * 999), offset=offset):
-            for change in effects.changes:
-                assert isinstance(change, SessionHead | SessionTurn)
-                trace_id = change.turn.trace_id if isinstance(change, SessionTurn) else None
-                state[change.session_id, trace_id] = change
-
-    again = opened()
-    changes = again.restore(state.values())
-
-    assert not any(isinstance(each, Tombstone) for each in changes)
-    assert (again.size, len(again)) == (sessions.size, 3)
-    for each in (sessions, again):
-        assert len([*each.close_all("idle")]) == 3
-        assert each.size == 0
+LIMITS = SessionWindow()
+PACKER = Packer(RULES, LIMITS)
 
 
-def test_a_crash_between_a_trace_and_its_head_closes_no_session_too_early() -> None:
-    """The trace is charged when it is placed again; its session's head says what was charged before."""
-    sessions = opened()
-    state = [
-        change
-        for offset, session in enumerate("ab")
-        for effects in take(sessions, recorded(offset, session, ""), offset=offset)
-        for change in effects.changes
+def scored(sessions: OpenSessions, *names: str, text: str = "", first: int = 0) -> None:
+    for offset, name in enumerate(names, first):
+        take(sessions, recorded(offset, name, f"{offset} {text}"), offset=offset)
+        sessions.committed(0)
+
+
+def held(sessions: OpenSessions) -> dict[bytes, CachedSession]:
+    return {each.key: each for each in sessions._open.values()}
+
+
+def packed(sessions: OpenSessions) -> list[str]:
+    return [
+        each.key.decode()[-1] for each in sessions._open.values() if isinstance(each._held, bytes)
     ]
-    full = sessions.size
-    (effects,) = take(sessions, recorded(2, "b", ""), offset=2)
-    state += [each for each in effects.changes if isinstance(each, SessionTurn)]
-
-    again = opened(full)
-    again.restore([each for each in state if isinstance(each, SessionHead | SessionTurn)])
-
-    assert closed_in(room(again, recorded(2, "b", ""), offset=2)) == []
-    assert again.size == full
 
 
-def test_a_repeat_that_is_read_again_after_a_crash_closes_no_session() -> None:
-    """When it was read first, the sessions after it were not there yet."""
-    sessions = opened()
-    state = [
-        change
-        for offset, session in ((0, "a"), (2, "b"))
-        for effects in take(sessions, recorded(offset, session, ""), offset=offset)
-        for change in effects.changes
-    ]
-    again = opened(sessions.size - 1)
-    again.restore([each for each in state if isinstance(each, SessionHead | SessionTurn)])
+def test_who_fits_stays_awake_and_the_least_recently_used_are_packed() -> None:
+    sessions = opened(awake=1 << 40)
+    scored(sessions, *"abca")
+    again = opened(awake=sessions._awake._size)
+    scored(again, *"abca")
+    assert packed(again) == []
 
-    assert closed_in(room(again, recorded(0, "a", ""), offset=1)) == []
-    assert closed_in(room(again, recorded(3, "a", ""), offset=3)) == ["b"]
+    scored(again, "d", first=9)
+    assert packed(again) == ["b"]
+
+
+def test_a_long_session_is_not_packed() -> None:
+    sessions = opened(awake=0)
+    scored(sessions, *("a" * (LONGEST + 1)), *("b" * LONGEST), "c")
+
+    assert packed(sessions) == ["b"], "the last one was used just now"
+
+
+def test_a_restart_wakes_no_more_than_fit() -> None:
+    sessions = opened(awake=1 << 40)
+    scored(sessions, *"abcd")
+    each = [one.wake(PACKER) for one in held(sessions).values()]
+    again = opened(awake=2 * each[0].awake_cost)
+
+    again.restore([state for one in each for state in (one.head, *one.traces)])
+
+    assert packed(again) == ["a", "b"]
+
+
+def test_a_packed_session_takes_a_fifth() -> None:
+    count, turns, text = 40, 5, "What is said in a session of a real agent, in words. " * 12
+    taken: list[float] = []
+    for awake in (1 << 40, 0):
+        sessions = opened(awake=awake)
+        scored(sessions, "warm")
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            scored(sessions, *(str(n) for n in range(count) for _ in range(turns)), text=text)
+            gc.collect()
+            taken.append((tracemalloc.get_traced_memory()[0] - before) / count)
+        finally:
+            tracemalloc.stop()
+
+    assert taken[1] < taken[0] / 5, taken
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_sketches_are_packed_where_the_log_takes_long_to_read_them(*, keeps: bool) -> None:
+    packer = Packer(rules(), LIMITS, keeps_sketches=keeps)
+    sessions = OpenSessions(partition=0, rules=rules(), limits=LIMITS, packer=packer, awake=0)
+    lacking: list[list[str]] = []
+    for offset in range(7):
+        for name in "ab":  # each packs the other one
+            record = summarised(make_record(f"{name}{offset}", start=offset, session=name))
+            placed = sessions.take(record, key=session_key("bot", name), offset=offset, now=0.0)
+            assert isinstance(placed, PlacedTrace)
+            sessions.finish(placed, {})
+            lacking.append([each.turn.trace_id for each in placed.lacking])
+
+    assert packed(sessions) == ["a"]
+    assert lacking[-1] == ([] if keeps else ["b3", "b4", "b5"])
+    (one,) = (each for each in held(sessions).values() if isinstance(each._held, bytes))
+    found = one.look(packer).sketches.kept
+    assert [*found] == (["a3", "a4", "a5", "a6"] if keeps else [])

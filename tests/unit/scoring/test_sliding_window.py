@@ -32,24 +32,6 @@ def ids(window: SlidingWindow) -> list[str]:
     return [each.turn.trace_id for each in window]
 
 
-def test_turns_stand_in_the_order_of_start_then_trace_id() -> None:
-    window = make_window()
-
-    for trace_id, start in [("c", 5), ("b", 5), ("a", 9), ("d", 1)]:
-        window.place(make_entry(trace_id, start))
-
-    assert ids(window) == ["d", "b", "c", "a"]
-    assert [each.trace_id for each in window.turns] == ["d", "b", "c", "a"]
-
-
-def test_a_late_turn_affects_the_three_after_it_and_the_newest_no_other() -> None:
-    window = make_window()
-    for n in range(1, 6):
-        assert window.place(make_entry(str(n), n)).affected == ()
-
-    assert window.place(make_entry("0", 0)).affected == ("1", "2", "3")
-
-
 def test_a_turn_that_leaves_affects_the_oldest_that_stay() -> None:
     window = make_window(max_traces=4)
     for n in range(4):
@@ -59,6 +41,18 @@ def test_a_turn_that_leaves_affects_the_oldest_that_stay() -> None:
 
     assert [each.turn.trace_id for each in placement.removed] == ["0"]
     assert placement.affected == ("1", "2", "3")
+
+
+def test_time_is_the_newest_sight_of_the_turns() -> None:
+    window = make_window(max_traces=2)
+    window.place(make_entry("0", 0, seen=9.0))
+    window.place(make_entry("1", 1, seen=3.0))
+    assert window.seen == 9.0
+
+    window.place(make_entry("2", 2, seen=5.0))
+
+    assert window.seen == 9.0
+    assert ids(window) == ["0", "2"], "the one seen first has left"
 
 
 def test_a_trace_older_than_the_window_reaches_is_not_kept() -> None:
@@ -124,26 +118,6 @@ def test_traces_without_calls_push_no_turn_out() -> None:
     assert ids(window) == ["0", "far"]
 
 
-def test_windows_without_a_turn_differ_by_what_they_hold() -> None:
-    window = make_window()
-    empty = window.input_digest(USED)
-    window.place(make_entry("0", 0, turn=False))
-    one = window.input_digest(USED)
-    window.place(make_entry("1", 1, turn=False))
-
-    assert len({empty, one, window.input_digest(USED)}) == 3
-
-
-def test_the_input_digest_forgets_the_way_there() -> None:
-    straight, winding = make_window(max_traces=2), make_window(max_traces=2)
-    for n in (1, 2):
-        straight.place(make_entry(str(n), n))
-    for n in (2, 0, 1):
-        winding.place(make_entry(str(n), n))
-
-    assert straight.input_digest(USED) == winding.input_digest(USED)
-
-
 def test_the_input_digest_tells_which_signals_were_read() -> None:
     window = make_window()
     window.place(make_entry("1", 1))
@@ -156,18 +130,6 @@ def test_the_input_digest_tells_which_signals_were_read() -> None:
 
     assert window.input_digest(USED) != before
     assert window.input_digest(()) == unread
-
-
-def test_time_is_the_newest_sight_of_the_turns() -> None:
-    window = make_window(max_traces=2)
-    window.place(make_entry("0", 0, seen=9.0))
-    window.place(make_entry("1", 1, seen=3.0))
-    assert window.seen == 9.0
-
-    window.place(make_entry("2", 2, seen=5.0))
-
-    assert window.seen == 9.0
-    assert ids(window) == ["0", "2"], "the one seen first has left"
 
 
 def test_assumed_scores_count_for_the_evaluators_that_declare_it_alone() -> None:
@@ -235,3 +197,13 @@ def test_an_update_at_a_thousand_turns_costs_at_most_twice_one_at_ten() -> None:
     ratios = sorted(_cost(1000) / _cost(10) for _ in range(5))
 
     assert ratios[0] < 2
+
+
+def test_windows_without_a_turn_differ_by_what_they_hold() -> None:
+    window = make_window()
+    empty = window.input_digest(USED)
+    window.place(make_entry("0", 0, turn=False))
+    one = window.input_digest(USED)
+    window.place(make_entry("1", 1, turn=False))
+
+    assert len({empty, one, window.input_digest(USED)}) == 3

@@ -67,10 +67,6 @@ def counted(watch: FaultWatch) -> tuple[float, tuple[int, int], tuple[int, int]]
     return fault.since, (fault.uses, fault.failures), before
 
 
-def test_what_is_shown_counts_uses_since_and_before() -> None:
-    assert counted(raised(fails=9)) == (3600.0, (9, 9), (60, 0))
-
-
 def test_a_fault_begins_when_its_first_session_was_seen_not_when_it_settled() -> None:
     watch = FaultWatch()
     for index in range(80):
@@ -106,18 +102,6 @@ def test_without_any_use_the_rate_is_unknown_and_its_bound_is_1() -> None:
     assert upper_rate(0, 20) == pytest.approx(4 / 24)
 
 
-@given(st.lists(st.booleans(), max_size=200), st.integers(0, 200))
-def test_a_stored_watch_goes_on_as_one_that_was_never_stored(uses: list[bool], cut: int) -> None:
-    one, other = FaultWatch(), FaultWatch()
-    for index, failed in enumerate(uses):
-        if index == cut:
-            packed = msgspec.msgpack.encode(other.state)
-            other = FaultWatch(msgspec.msgpack.decode(packed, type=FaultState))
-        time = 60.0 * index
-        assert one.feed(failed, time, time) == other.feed(failed, time, time)
-    assert one.state == other.state
-
-
 @given(st.lists(st.booleans(), max_size=400))
 def test_sums_stay_between_0_and_the_limit_and_counts_lose_no_use(uses: list[bool]) -> None:
     watch = FaultWatch()
@@ -142,10 +126,3 @@ def test_what_never_failed_before_is_raised_within_15_failures(failing: str) -> 
 
     good = failing.index("1")
     assert counted(watch) == (40 + good, (uses - good, failures), (40 + good, 0))
-
-
-def test_one_long_clump_of_what_never_failed_before_is_raised_no_sooner_than_any_other() -> None:
-    watch = FaultWatch()
-    events = [watch.feed(index >= 40, index, index) for index in range(50)]
-
-    assert events.index("raised") == 49

@@ -54,11 +54,6 @@ async def test_one_request_gives_the_scores_that_a_local_embedder_would_give() -
     assert sum(each.cost_usd or 0 for each in used) == verdict.cost_usd == 0.5
 
 
-async def test_the_plan_leaves_nothing_of_it_to_the_workers() -> None:
-    assert not [each for each in PLAN.trace if each.spec.method == "embedding"]
-    assert {each.spec.name for each in PLAN.judged} == {"coherence", "loop_detection"}
-
-
 @for_each(
     "error,state,why",
     [

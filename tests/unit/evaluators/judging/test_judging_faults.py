@@ -32,15 +32,13 @@ TRACE = a_trace(tool_calls=(a_call("search", {"q": "Paris"}),))
 EVERY = (*PANDAPROBE, *COGITATOR)
 
 GARBAGE = [
-    *("", "   ", "I would say 0.9 out of 1.", "Score: 0.9", "0.9", "1", "true", "null", "[]"),
-    *("[0.9]", "{}", "{" * 10_000, '{"score": 0.9}', '{"error": "overloaded"}', "```json\n```"),
+    *("", "I would say 0.9 out of 1.", "0.9", "null", "[]", "{}", "{" * 10_000, '{"score": 0.9}'),
     '{"task_completion": {"verdict": 0.9',
-    "<think>" + '{"task_completion": {"verdict": 0.9, "reason": null}}',
-    "<html><body>502</body></html>",
     '{"extraction": 0.9, "task_completion": 0.9, "confidence": 0.9}',
     '{"extraction": {"task": 1}, "confidence": {"confidence": NaN}}',
     '{"confidence": {"confidence": 0.9}} {"confidence": {"confidence": 0.1}}',
     "\x00\ufffd\ud800",
+    'Sure: {"confidence": {"confidence": 0.9, "reason": "\\ud800"}}',
 ]
 
 
@@ -61,12 +59,8 @@ async def test_garbage_is_never_a_number(text: str, calls: Calls) -> None:
 @for_each(
     ("error", "kind"),
     [
-        (JudgeError(type="timeout", message="30 s"), "timeout"),
-        (JudgeError(type="rate_limited", message="429"), "rate_limited"),
-        (JudgeError(type="provider_error", message="500"), "provider_error"),
-        (JudgeError(type="overload", message="queue full"), "overload"),
-        (ValueError("a bug"), "exception"),
-        (RecursionError(), "exception"),
+        *((JudgeError(type=each, message=""), each) for each in ("timeout", "overload")),
+        *((ValueError("a bug"), "exception"), (RecursionError(), "exception")),
     ],
 )
 async def test_a_judge_that_is_down_is_asked_once(
@@ -106,22 +100,9 @@ async def test_a_failing_extraction_takes_only_those_that_need_it() -> None:
     assert len(asked.asked) == 3
 
 
-async def test_one_models_failure_is_not_anothers() -> None:
-    class Partly(ScriptedJudge):
-        async def __call__(self, prompt: Prompt, *, model: str | None) -> Any:
-            if model == "big":
-                raise JudgeError(type="provider_error", message="no such model")
-            return await super().__call__(prompt, model=model)
-
-    due = judged(*PANDAPROBE, confidence=Settings(model="big"))
-
-    assert failed(await judge(TRACE, Partly(fitting_answer), due)) == {"confidence"}
-
-
 BAD: list[Any] = [
-    *({}, None, 0.9, "0.9", [], {"score": 0.9}, {"confidence": 0.9, "reason": 7}),
-    *({"confidence": each} for each in (None, True, "high", "0.9 of 1", -0.01, 1.01, 1e400)),
-    *({"confidence": each} for each in ([0.9], {"value": 0.9})),
+    *(None, 0.9, {"score": 0.9}, {"confidence": 0.9, "reason": 7}),
+    *({"confidence": each} for each in (None, True, "high", -0.01, 1e400, [0.9])),
 ]
 
 
@@ -162,26 +143,6 @@ async def test_an_answer_stays_when_asking_again_fails() -> None:
 
     assert outcomes["tool_correctness"].score == 0.5
     assert error_type(outcomes["confidence"]) == "parse_error"
-
-
-async def test_a_wrong_number_of_verdicts_is_asked_for_again() -> None:
-    def one_too_many(stage: str, answer: dict[str, Any]) -> Any:
-        if stage == "judging":
-            answer["argument_correctness"]["verdicts"] *= 2
-        return answer
-
-    asked = answering(one_too_many)
-
-    assert failed(await judge(TRACE, asked)) == set()
-    assert len(asked.asked) == 3
-
-
-async def test_unknown_entries_are_not_read() -> None:
-    asked = answering(lambda _, it: {**it, "extra": {"score": 0.99}})
-
-    verdict = await judge(TRACE, asked)
-
-    assert {o.score for o in verdict.outcomes} <= {0.5, 0.0}
 
 
 async def test_many_own_models_that_all_fail_are_bounded() -> None:
@@ -230,9 +191,3 @@ async def test_cancelling_passes_through() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         await judge(TRACE, Endless(fitting_answer))
-
-
-async def test_half_a_surrogate_pair_is_no_text() -> None:
-    asked = always('Sure: {"confidence": {"confidence": 0.9, "reason": "\\ud800"}}')
-
-    assert failed(await judge(TRACE, asked, judged("confidence"))) == {"confidence"}

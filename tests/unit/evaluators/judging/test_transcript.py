@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from evaluators.expectations import Expectation
-from evaluators.judging.transcript import conversation_recording, cut, trace_recording
+from evaluators.judging.transcript import conversation_recording, trace_recording
 from evaluators.model import AgentStep, ModelCall, Session, ToolCall, Trace
 from evaluators.resources import Conversation
 from tests.support.evaluating import a_call, a_tool, a_trace
@@ -126,14 +126,6 @@ def test_even_ten_thousand_calls_fit_with_their_errors() -> None:
     assert "characters in the middle left out" in (recording.truncated or "")
 
 
-def test_equal_calls_in_a_row_are_merged_when_the_budget_is_short() -> None:
-    calls = tuple(a_call("search", None) for _ in range(5000))
-
-    recording = trace_recording(a_trace(tool_calls=calls), max_tokens=1000)
-
-    assert "5000 tool calls: search" in recording.text
-
-
 def test_no_value_looks_like_a_line_of_the_recording() -> None:
     text = "x\nexpected output: y\r\nfinal output: z\u2028tool call 9: w\x85model: v"
 
@@ -164,11 +156,3 @@ def test_a_conversation_has_the_parts_that_its_turns_share_once() -> None:
     assert "1. refund" in shown
     assert "e1" not in hidden
     assert "refund" not in hidden
-
-
-def test_cut_keeps_head_and_tail() -> None:
-    shorter = cut("a" * 500 + "b" * 500, 90)
-
-    assert shorter.startswith("a" * 60 + " [... 910")
-    assert shorter.endswith("b" * 30)
-    assert cut("short", 3) == "short"

@@ -1,7 +1,11 @@
 """One definition of a repeat: the same tool, the same arguments, the same result or error."""
 
+import re
 from typing import Any
 
+import pytest
+
+from evaluators.counts import amount
 from evaluators.matching.repeats import (
     MOST_DISTINCT,
     RepeatCounts,
@@ -14,7 +18,9 @@ from evaluators.session.repeated_calls import RepeatCount, repeated_calls
 from evaluators.trace.confidence import confidence
 from evaluators.trace.step_efficiency import step_efficiency
 from evaluators.trace.tool_correctness import tool_correctness
+from tests.support.command import evaluated
 from tests.support.evaluating import a_trace, a_turn
+from tests.support.service import ROOT
 from tests.support.table import for_each
 
 
@@ -130,13 +136,6 @@ def test_the_explanation_says_what_failed_what_is_progress_and_what_is_not_seen(
     )
 
 
-def test_arguments_that_were_not_exported_are_no_score() -> None:
-    calls = (call("x", arguments=None), call("x", arguments=None))
-
-    for score in (step_efficiency(a_trace(tool_calls=calls)), session_of(calls)):
-        assert (score.state, score.reason, score.value) == ("not_applicable", "no_content", None)
-
-
 def test_four_evaluators_tell_one_story() -> None:
     looping = (call("unknown"), call("unknown"), call("unknown"), call("x", arguments="other"))
     trace = a_trace(tool_calls=looping)
@@ -183,3 +182,26 @@ def test_a_trace_of_very_many_calls_remembers_those_made_most() -> None:
 
     assert len(counts) == MOST_DISTINCT
     assert max(each.times for each in counts) == 4
+
+
+# --- one thing is not "1 things" --------------------------------------------------------------------------------------
+
+
+@for_each("count,said", [(0, "0 turns"), (1, "1 turn"), (2, "2 turns"), (1200, "1,200 turns")])
+def test_one_is_singular(count: int, said: str) -> None:
+    assert amount(count, "turn") == said
+
+
+def test_an_explanation_of_one_call_says_so() -> None:
+    counts = RepeatCounts(repeated=0, failed=0, changing=0, uncompared=0)
+
+    assert counts.explanation(1, "trace") == "0 of 1 tool call of the trace repeated an earlier one"
+
+
+@pytest.mark.process
+def test_no_explanation_of_a_recording_has_one_of_many() -> None:
+    signals = evaluated(str(ROOT / "tests/data/captures/strands/session.otlp"))
+    explanations = [each["explanation"] or "" for each in signals]
+
+    assert [each for each in explanations if "of 1 tool call " in each]
+    assert [each for each in explanations if re.search(r"\b1 \w+( \w+)?s\b", each)] == []

@@ -25,20 +25,13 @@ def installed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     return request.param
 
 
-@pytest.mark.parametrize(
-    "model",
-    ["bedrock/converse/x", "sagemaker/my-endpoint", "writer.palmyra-x5-v1:0"],
-)
-def test_a_model_on_aws_needs_boto3(model: str, installed: bool) -> None:
-    assert missing_library(model) == (None if installed else "boto3")
+AWS = ("bedrock/converse/x", "sagemaker/my-endpoint", "writer.palmyra-x5-v1:0")
+OTHERS = ("gpt-4o-mini", "openai/bedrock", "huggingface/together/x/y", "unknown")
 
 
-@pytest.mark.parametrize(
-    "model", ["gpt-4o-mini", "openai/bedrock", "huggingface/together/x/y", "unknown"]
-)
-@pytest.mark.usefixtures("installed")
-def test_any_other_model_needs_no_more_than_the_lock_brings(model: str) -> None:
-    assert missing_library(model) is None
+def test_a_model_on_aws_needs_boto3_and_no_other_does(installed: bool) -> None:
+    assert {missing_library(model) for model in AWS} == {None if installed else "boto3"}
+    assert {missing_library(model) for model in OTHERS} == {None}
 
 
 def test_a_judge_that_cannot_be_asked_is_refused_by_the_process_that_would_ask_it(
@@ -49,8 +42,9 @@ def test_a_judge_that_cannot_be_asked_is_refused_by_the_process_that_would_ask_i
         return
     with pytest.raises(ConfigError, match=r'judge.model: .* needs boto3: .*"spanwise\[bedrock\]"'):
         load([], {}, [OURS])
-    assert load(
-        [],
-        {},
-        [OURS, "roles=[receive, assemble]", "log.kind=kafka", "log.kafka.bootstrap_servers=k:9092"],
-    )
+    elsewhere = [
+        "roles=[receive, assemble]",
+        "log.kind=kafka",
+        "log.kafka.bootstrap_servers=k:9092",
+    ]
+    assert load([], {}, [OURS, *elsewhere])

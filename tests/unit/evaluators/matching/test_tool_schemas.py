@@ -1,15 +1,16 @@
-"""Tool schemas that a trace brings along and that would take for ever: a budget ends each, and it is not judged."""
+"""Schemas of tools out of traces are data: nothing is fetched, and a budget ends each that would take for ever."""
 
 import json
+import socket
 from collections.abc import Callable
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluators.errors import Unjudgeable
 from evaluators.matching import tool_calls
-from evaluators.matching.json_values import object_of
+from evaluators.matching.json_values import encoded, object_of
 from evaluators.matching.tool_calls import check_arguments
 from evaluators.model import JSON, Score, Trace
 from evaluators.providers.schemas import first_error
@@ -18,6 +19,58 @@ from evaluators.trace.tool_correctness import tool_correctness
 from tests.support.cpu import within_cpu
 from tests.support.evaluating import a_call, a_tool, a_trace, argument_error
 from tests.support.table import for_each
+
+
+def test_a_reference_to_another_document_is_never_fetched() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        server.setblocking(False)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"
+
+        with pytest.raises(Unjudgeable):
+            argument_error({"$ref": address}, {})
+
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+@for_each(
+    "schema,value,error",
+    [
+        ({"type": "object"}, {}, None),
+        ({"type": "object"}, [], "[] is not of type 'object'"),
+        ({"properties": {"a": {"properties": {"b": {"type": "integer"}}}}}, {"a": {"b": "x"}},
+         "a/b: 'x' is not of type 'integer'"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "type": "string"}, "x", None),
+        ({"pattern": r"^(\d{3}-)+\d{4}$"}, "555-123-4567", None),
+        ({"pattern": r"^(\d{3}-)+\d{4}$"}, "555-12", r"'555-12' does not match '^(\\d{3}-)+\\d{4}$'"),
+        ({"pattern": r"^[\u00e9-\u00eb]\/$"}, "\u00ea/", None),
+        ({"pattern": r"\d"}, "\u0663", "'\u0663' does not match '\\\\d'"),
+        ({"pattern": "^(?!a)"}, "a", None),
+        (True, {"anything": 1}, None),
+        (False, {}, "False schema does not allow {}"),
+    ],
+)  # fmt: skip
+def test_an_error_in_arguments_names_its_path(schema: Any, value: Any, error: str | None) -> None:
+    assert argument_error(schema, value) == error
+
+
+def test_a_half_surrogate_in_arguments_is_judged_like_any_text() -> None:
+    assert argument_error({"type": "object"}, {"city": "\ud800"}) is None
+    assert encoded({"b": 1, "a": "\ud800"}) == b'{"a": "\\ud800", "b": 1}'
+
+
+def test_the_first_of_several_errors_is_the_same_in_every_process() -> None:
+    arguments = {f"a{number:02}": number for number in range(50)}
+
+    error = argument_error({"additionalProperties": {"type": "string"}}, arguments)
+
+    assert error == "a00: 0 is not of type 'string'"
+
+
+# --- schemas that would take for ever are not judged ------------------------------------------------------------------
+
 
 CPU = 10.0
 """Seconds after which a check counts as endless; on an idle machine each takes less than one."""
@@ -110,51 +163,10 @@ def test_the_calls_of_one_trace_have_one_budget(monkeypatch: pytest.MonkeyPatch)
     assert 5 < len(judged) < 40
 
 
-def test_a_usual_schema_of_many_properties_is_judged() -> None:
-    names = [f"p{n}" for n in range(400)]
-    schema: JSON = {
-        "$schema": DRAFT,
-        "properties": {name: {"type": "string", "enum": ["a", "b"]} for name in names},
-        "required": [*names],
-    }
-
-    assert argument_error(schema, dict.fromkeys(names, "a")) is None
-    assert argument_error(schema, dict.fromkeys(names, "c")) is not None
-
-
-TOOL = {
-    "$schema": "http://json-schema.org/draft-07/schema#",
-    "type": "object",
-    "properties": {
-        "query": {"type": "string", "minLength": 1, "description": "What to look for"},
-        "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 5},
-        "sort": {"enum": ["new", "old", None]},
-        "after": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
-        "tags": {"type": ["array", "null"], "items": {"type": "string"}, "uniqueItems": True},
-        "filters": {"type": "array", "items": {"$ref": "#/$defs/Filter"}},
-    },
-    "required": ["query"],
-    "additionalProperties": False,
-    "$defs": {
-        "Filter": {
-            "type": "object",
-            "properties": {
-                "field": {"type": "string", "pattern": "^[a-z]+$"},
-                "values": {"items": {"anyOf": [{"type": "number"}, {"type": "string"}]}},
-                "and": {"$ref": "#/$defs/Filter"},
-            },
-            "required": ["field"],
-        }
-    },
-}
-FITS = {
-    "query": "shoes " * 40,
-    "limit": 5,
-    "sort": None,
-    "after": None,
-    "tags": ["a", "b"],
-    "filters": [{"field": "size", "values": [41, "42", 43.5], "and": {"field": "colour"}}],
-}
+TOOL: dict[str, Any] = json.loads(
+    (Path(__file__).parents[3] / "data" / "tool_schema.json").read_text()
+)
+"""A schema as tools declare it, and arguments that fit."""
 
 
 @for_each(
@@ -166,15 +178,7 @@ FITS = {
     ],
 )
 def test_what_tools_declare_is_judged(changed: dict[str, JSON], fits: bool) -> None:
-    assert (argument_error(TOOL, {**FITS, **changed}) is None) == fits
-
-
-def test_unique_items_are_still_distinguished_by_value() -> None:
-    schema = of_a({"uniqueItems": True})
-
-    assert argument_error(schema, {"a": [{"x": 1, "y": 2}, {"y": 2, "x": 1.0}]}) is not None
-    assert argument_error(schema, {"a": [1, True, "1", [1], {"1": 1}]}) is None
-    assert argument_error(schema, {"a": [[1, 2], [2, 1]]}) is None
+    assert (argument_error(TOOL["schema"], {**TOOL["arguments"], **changed}) is None) == fits
 
 
 def costly(schema: JSON) -> Trace:
@@ -196,14 +200,6 @@ def test_a_signal_says_what_was_too_costly_to_check(
         score.truncated
     )
     assert evaluate(costly({"type": "object"})).truncated is None
-
-
-def test_a_score_that_only_a_costly_schema_prevents_says_so() -> None:
-    trace = costly(doubling("allOf"))
-    score = argument_correctness(replace(trace, tool_calls=trace.tool_calls[1:]))
-
-    assert score.value is None
-    assert "cannot be checked whole" in str(score.explanation)
 
 
 ENDLESS: JSON = {"allOf": [{"type": "object"}, {"$ref": "#"}]}
