@@ -1,11 +1,10 @@
 """A session is ranked among its agent's earlier ones, also by its model calls, a run among those of its task."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-import pytest
 
-from collector.records.signal import Signal
 from collector.records.traces import WorkRecord
 from collector.scoring.rules import Rules
 from collector.watch.ranking.ranker import RECENT, Ranker
@@ -18,26 +17,105 @@ from tests.support.evaluating import OURS
 from tests.support.ranking import RANKED, a_session, after, of
 from tests.support.table import for_each
 
+FINE = Outcome(
+    evaluator="repeated_calls",
+    version="3",
+    method="formula",
+    state="scored",
+    score=1.0,
+    success=True,
+    threshold=0.5,
+    explanation="0 of 4 tool calls repeated an earlier one",
+)
+NO_TOOLS = msgspec.structs.replace(
+    FINE, state="not_applicable", score=None, success=None, reason="nothing_to_judge"
+)
 
-def test_an_agent_warms_up() -> None:
-    ranker = after(LEAST_HISTORY - 1)
 
-    warming = of(ranker.take(a_session("tenth")).signals, "work_baseline")
-    ranked = of(ranker.take(a_session("eleventh", 1000)).signals, "work_baseline")
+def usual(model_calls: int, earlier: int = LEAST_HISTORY) -> Ranker:
+    """A ranker after sessions of so many model calls each."""
+    return after(earlier, work=Work(model_calls=model_calls, questions=1, turns=1))
 
-    assert (warming.outcome, warming.reason, warming.score) == (
-        "not_applicable",
-        "warming_up",
-        None,
-    )
-    assert (ranked.outcome, ranked.final, ranked.success, ranked.threshold) == (
-        "scored",
-        True,
-        None,
-        None,
-    )
+
+def calling(
+    model_calls: int, alone: Outcome = FINE, *, turns: int = 1, **fields: Any
+) -> WorkRecord:
+    work = Work(model_calls=model_calls, turns=turns)
+    return a_session(f"s-{model_calls}", work=work, repeated=alone, **fields)
+
+
+NONE = {"outcome": "not_applicable", "score": None}
+WARMING = {**NONE, "reason": "warming_up"}
+NOTHING = {**NONE, "reason": "nothing_to_judge"}
+RUN: dict[str, Any] = {"task_id": "t-1"}
+OTHERS: list[dict[str, Any]] = [{"agent": "writer"}, {"model": "o3"}, {"service": "web"}]
+INCOMPARABLE: list[tuple[dict[str, Any], str]] = [
+    ({}, "nothing_to_judge"),
+    ({**RUN, "has_text": False}, "no_content"),
+    ({"work": Work()}, "not_a_turn"),
+]
+FLAGGED = {"outcome": "scored", "score": 0.0, "success": False, "reason": None}
+ALONE = {"score": 1.0, "success": True, "explanation": FINE.explanation}
+
+
+@for_each(
+    "ranker,session,evaluator,expected",
+    [
+        (after(LEAST_HISTORY - 1), a_session("tenth"), "work_baseline", WARMING),
+        (
+            after(LEAST_HISTORY),
+            a_session("eleventh", 1000),
+            "work_baseline",
+            {"outcome": "scored", "final": True, "success": None, "threshold": None},
+        ),
+        # Agents are apart.
+        *(
+            (after(LEAST_HISTORY), a_session("s", **each), "work_baseline", WARMING)
+            for each in OTHERS
+        ),
+        (after(LEAST_HISTORY), a_session("s", cancelled=True), "work_baseline", NOTHING),
+        (
+            Ranker(RANKED),
+            a_session("s", work=Work()),
+            "work_baseline",
+            {**NONE, "reason": "not_a_turn"},
+        ),
+        # What cannot be compared says why.
+        *(
+            (
+                after(LEAST_HISTORY, **RUN, writes=(1,)),
+                a_session("s", **fields),
+                "task_agreement",
+                {**NONE, "reason": reason},
+            )
+            for fields, reason in INCOMPARABLE
+        ),
+        # More than four times the usual model calls are flagged, in an open session at once.
+        *((usual(5), calling(21, alone), "repeated_calls", FLAGGED) for alone in (FINE, NO_TOOLS)),
+        (usual(5), calling(40, closed=None), "repeated_calls", {**FLAGGED, "final": False}),
+        # Else it is said what the session alone says: four times, warming up, short, a long chat.
+        (usual(5), calling(20), "repeated_calls", ALONE),
+        (usual(5, LEAST_HISTORY - 1), calling(21), "repeated_calls", ALONE),
+        (usual(2), calling(9), "repeated_calls", ALONE),
+        (usual(4), calling(60, turns=15), "repeated_calls", ALONE),
+    ],
+)
+def test_what_a_session_is_ranked(
+    ranker: Ranker, session: WorkRecord, evaluator: str, expected: Mapping[str, object]
+) -> None:
+    signal = of(ranker.take(session).signals, evaluator)
+
+    assert {name: getattr(signal, name) for name in expected} == expected
+
+
+def test_what_is_unusual_ranks_low_and_is_said_in_numbers() -> None:
+    ranked = of(after(LEAST_HISTORY).take(a_session("s", 1000)).signals, "work_baseline")
+    flagged = of(usual(5).take(calling(21)).signals, "repeated_calls")
+
     assert ranked.score is not None
     assert ranked.score < 0.5
+    assert flagged.metadata["usual_model_calls"] == 5
+    assert str(flagged.explanation).startswith("21 model calls, 4.2x the agent's usual 5")
 
 
 def test_an_open_session_is_ranked_so_far_and_remembered_when_it_closes() -> None:
@@ -62,22 +140,16 @@ def test_a_session_that_is_opened_again_never_ranks_against_itself() -> None:
     assert again.metadata["sessions"] == LEAST_HISTORY
 
 
-@pytest.mark.parametrize("other", [("agent", "writer"), ("model", "o3"), ("service", "web")])
-def test_agents_are_apart(other: tuple[str, str]) -> None:
-    ranker = after(LEAST_HISTORY)
-
-    session = msgspec.structs.replace(a_session("s"), **dict([other]))
-    signal = of(ranker.take(session).signals, "work_baseline")
-
-    assert signal.reason == "warming_up"
-
-
 def test_the_id_names_the_history_that_it_was_ranked_in() -> None:
     def ranked(earlier: int) -> str:
         return of(after(earlier).take(a_session("s")).signals, "work_baseline").id
 
     assert ranked(12) == ranked(12) != ranked(13)
     assert ranked(2) == ranked(3), "a session that was ranked in no history does not depend on it"
+    of_calls = [
+        of(each.take(calling(20)).signals, "repeated_calls").id for each in (usual(5), after(0))
+    ]
+    assert of_calls[0] == of_calls[1], "nor one that is said what it says alone"
 
 
 def test_another_record_of_a_closed_session_is_a_repeat() -> None:
@@ -108,40 +180,14 @@ def test_runs_of_a_task_are_compared() -> None:
     assert runs[0].reason == "nothing_to_judge"
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({}, "nothing_to_judge"),
-        ({"task_id": "t-1", "has_text": False}, "no_content"),
-        ({"work": Work()}, "not_a_turn"),
-    ],
-)
-def test_what_cannot_be_compared_says_why(fields: dict[str, Any], reason: str) -> None:
-    ranker = after(LEAST_HISTORY, task_id="t-1", writes=(1,))
-
-    signal = of(ranker.take(a_session("s", **fields)).signals, "task_agreement")
-
-    assert (signal.outcome, signal.reason, signal.score) == ("not_applicable", reason, None)
-
-
-def test_a_session_that_somebody_stopped_is_neither_ranked_nor_remembered() -> None:
+def test_a_session_that_somebody_stopped_or_without_turns_is_not_remembered() -> None:
     ranker = after(LEAST_HISTORY)
-    stopped = msgspec.structs.replace(a_session("stopped", 1000), cancelled=True)
+    for each in (a_session("stopped", 1000, cancelled=True), a_session("none", work=Work())):
+        ranker.take(each)
 
-    signal = of(ranker.take(stopped).signals, "work_baseline")
     later = of(ranker.take(a_session("later")).signals, "work_baseline")
 
-    assert (signal.outcome, signal.reason) == ("not_applicable", "nothing_to_judge")
     assert later.metadata["sessions"] == LEAST_HISTORY
-
-
-def test_a_session_without_turns_is_not_remembered() -> None:
-    ranker = Ranker(RANKED)
-
-    signals = ranker.take(a_session("s", work=Work())).signals
-
-    assert of(signals, "work_baseline").reason == "not_a_turn"
-    assert ranker.sizes == (0, 0)
 
 
 def test_a_service_that_makes_up_agents_evicts_its_own() -> None:
@@ -156,67 +202,6 @@ def test_a_service_that_makes_up_agents_evicts_its_own() -> None:
     assert ranker.evicted() == {"agents": 2, "tasks": 3}
     assert sum(each.value is None for each in changes) == 5
     assert ranker.evicted() == {"agents": 0, "tasks": 0}
-
-
-FINE = Outcome(
-    evaluator="repeated_calls",
-    version="3",
-    method="formula",
-    state="scored",
-    score=1.0,
-    success=True,
-    threshold=0.5,
-    explanation="0 of 4 tool calls repeated an earlier one",
-)
-NO_TOOLS = msgspec.structs.replace(
-    FINE, state="not_applicable", score=None, success=None, reason="nothing_to_judge"
-)
-
-
-def made(calls: int, alone: Outcome = FINE, *, turns: int = 1) -> WorkRecord:
-    return a_session(f"s-{calls}", work=Work(model_calls=calls, turns=turns), repeated=alone)
-
-
-def ranked(record: WorkRecord, *, earlier: int = LEAST_HISTORY, usual: int = 5) -> Signal:
-    ranker = after(earlier, work=Work(model_calls=usual, questions=1, turns=1))
-    return of(ranker.take(record).signals, "repeated_calls")
-
-
-@pytest.mark.parametrize("alone", [FINE, NO_TOOLS])
-def test_more_than_four_times_the_usual_is_flagged(alone: Outcome) -> None:
-    signal = ranked(made(21, alone))
-
-    assert (signal.outcome, signal.score, signal.success) == ("scored", 0.0, False)
-    assert signal.reason is None
-    assert signal.metadata["usual_model_calls"] == 5
-    assert str(signal.explanation).startswith("21 model calls, 4.2x the agent's usual 5")
-
-
-@pytest.mark.parametrize(
-    ("calls", "turns", "earlier", "usual"),
-    [
-        (20, 1, LEAST_HISTORY, 5),
-        (21, 1, LEAST_HISTORY - 1, 5),
-        (9, 1, LEAST_HISTORY, 2),
-        (60, 15, LEAST_HISTORY, 4),
-    ],
-    ids=["four times", "warming up", "short", "a long chat"],
-)
-def test_anything_less_says_what_the_session_alone_says(
-    calls: int, turns: int, earlier: int, usual: int
-) -> None:
-    signal = ranked(made(calls, turns=turns), earlier=earlier, usual=usual)
-
-    assert (signal.score, signal.success, signal.explanation) == (1.0, True, FINE.explanation)
-    assert signal.id == of(after(0).take(made(calls, turns=turns)).signals, "repeated_calls").id
-
-
-def test_an_open_session_is_flagged_at_once() -> None:
-    open_ = msgspec.structs.replace(made(40), closed=None)
-
-    signal = ranked(open_)
-
-    assert (signal.success, signal.final) == (False, False)
 
 
 @for_each("only,ranks", [(["repeated_calls"], True), (None, True), (["agent_reliability"], False)])
