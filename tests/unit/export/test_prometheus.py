@@ -131,20 +131,6 @@ async def test_a_later_outcome_counts_as_a_revision_and_a_repeat_of_a_restart_no
     assert publisher.value("revisions_total") == 1
 
 
-async def test_a_session_that_is_seen_too_little_loses_the_score_that_it_had() -> None:
-    publisher = Publisher()
-    await publisher.publish(session("s-1", 0.9, revision=1), session("s-2", 0.5))
-    newer = session("s-1", None, revision=2, coverage=covered(10, 4), outcome="skipped")
-
-    await publisher.publish(newer)
-    before_restart = publisher.value("agent_reliability_ratio")
-    publisher = publisher.successor()
-    await publisher.step()
-
-    assert (before_restart, publisher.value("agent_reliability_ratio")) == (0.5, 0.5)
-    assert publisher.value("window_samples") == 1
-
-
 @pytest.mark.parametrize("reads", [True, False])
 async def test_when_no_session_is_left_the_series_is_removed(*, reads: bool) -> None:
     """Whether the reader goes on or not: a log that cannot be read must not freeze the number."""

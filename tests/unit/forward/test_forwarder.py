@@ -158,18 +158,6 @@ async def test_a_log_that_ends_with_the_process_is_forwarded_before_a_stop() -> 
     assert forwarded_spans(it.spans) == list(range(1, 20))
 
 
-async def test_records_that_nothing_here_reads_go_where_records_go() -> None:
-    request = ExportLogsServiceRequest()
-    request.resource_logs.add().scope_logs.add().log_records.add(event_name="of no agent")
-    it = Stand()
-    async with it.running():
-        await it.write(unread_record(request.SerializeToString()))
-        await it.until(1)
-
-    assert it.spans.taken == []
-    assert it.records.taken == [request.SerializeToString()]
-
-
 async def test_what_comes_back_is_not_forwarded_again(caplog: pytest.LogCaptureFixture) -> None:
     first, second, news = (span(1, at) for at in (1, 2, 3))
     it = Stand()

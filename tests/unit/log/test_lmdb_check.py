@@ -91,25 +91,6 @@ def test_a_list_of_free_pages_of_many_pages_is_sound(tmp_path: Path) -> None:
         assert check(tmp_path).is_whole
 
 
-def test_an_empty_folder_and_an_empty_environment_are_sound(tmp_path: Path) -> None:
-    assert check(tmp_path).pages == 0
-
-    with lmdb.open(str(tmp_path)):
-        pass
-
-    assert check(tmp_path).is_whole
-
-
-@pytest.mark.parametrize("share", [0.001, 0.02, 0.5, 0.9, 0.999])
-def test_a_file_that_is_cut_off_is_named(tmp_path: Path, share: float) -> None:
-    sound = filled(tmp_path / "sound")
-    file = copied(sound, tmp_path / "cut")
-    file.write_bytes(sound.read_bytes()[: int(sound.stat().st_size * share)])
-
-    with pytest.raises(DataDamaged, match=str(file)):
-        check(file.parent)
-
-
 @pytest.mark.parametrize("keep", [0, 16])
 def test_an_overwritten_page_is_refused_or_hurts_values_alone(tmp_path: Path, keep: int) -> None:
     """Page by page: what passes, LMDB can read, delete and write again."""

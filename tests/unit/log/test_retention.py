@@ -1,7 +1,6 @@
 """What somebody still waits for is never dropped, however full the log is; the quotas of its topics."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -68,16 +67,6 @@ class Full:
     @property
     def dropped(self) -> list[tuple[str, int]]:
         return [(each.topic, each.offset) for each in self.retention.drops.positions]
-
-
-def test_a_commit_that_repeats_or_goes_back_changes_nothing_that_would_be_written() -> None:
-    commits = Commits(GROUPS)
-    commit = Commit(group="scoring", topic=TRACES, partition=0, offset=4)
-
-    assert commits.advance(commit) is not None
-    assert commits.advance(commit) is None
-    assert commits.advance(replace(commit, offset=3)) is None
-    assert commits.of("scoring", TRACES, 0).offset == 4
 
 
 def test_spans_that_are_still_needed_are_never_dropped() -> None:

@@ -1,19 +1,14 @@
 """Signals of many records: as a sink has them one by one, and as it has their lines."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from collector.base.errors import Undecodable
 from collector.log.port import SIGNALS, New, Position, Record
 from collector.records.published_signals import PublishedSignals, line_blocks
-from collector.records.signal_batch import NewSignal, Published, made, signal_records, signals_in
-from collector.sinks.jsonl import JsonlSink
-from collector.sinks.port import Refused
+from collector.records.signal_batch import NewSignal, made, signal_records, signals_in
 from tests.support.signals import signal
 
 
@@ -85,39 +80,3 @@ def test_a_record_that_holds_none_adds_nothing() -> None:
         with pytest.raises(Undecodable):
             found.add(Record(position=whole.position, key=b"", value=value, time=1.0, count=2))
     assert (len(found), [*found], found.oldest) == (0, [], None)
-
-
-@given(
-    steps=st.lists(st.sampled_from(STEPS), max_size=5),
-    joined=st.booleans(),
-    max_size=st.integers(1, 4000),
-)
-@settings(max_examples=30, deadline=None)
-def test_the_files_do_not_depend_on_how_the_signals_stand_together(
-    tmp_path_factory: pytest.TempPathFactory,
-    steps: list[list[NewSignal]],
-    *,
-    joined: bool,
-    max_size: int,
-) -> None:
-    records = records_of(steps, joined=joined)
-    found = held(records)
-
-    def written(signals: Sequence[Published]) -> tuple[dict[str, bytes], object]:
-        folder: Path = tmp_path_factory.mktemp("sink")
-        sink = JsonlSink(folder / "signals.jsonl", max_size=max_size, keep=99)
-        refused = sink._deliver(signals)
-        sink._close()
-        return {each.name: each.read_bytes() for each in folder.iterdir()}, refused
-
-    assert written(found) == written([*found])
-
-
-async def test_only_the_signal_that_is_not_one_line_is_refused(tmp_path: Path) -> None:
-    sink = JsonlSink(tmp_path / "signals.jsonl", max_size=1 << 20, keep=1)
-    with pytest.raises(Refused) as refused:
-        await sink.deliver(held(records_of(STEPS, joined=True)))
-    await sink.close(1.0)
-
-    assert sorted(each.offset for each in refused.value.reasons) == [5, 7]
-    assert (tmp_path / "signals.jsonl").read_bytes().count(b"\n") == 10

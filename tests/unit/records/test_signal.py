@@ -24,7 +24,6 @@ from collector.records.signal_batch import (
     NewSignal,
     Published,
     batch_records,
-    groups_in,
     headers_of,
     made,
     signals_in,
@@ -206,30 +205,6 @@ def test_a_batch_is_read_as_its_signals_alone_are() -> None:
     assert [each.subject.start for each in together] == [5, 5, 6, 0]
     assert together[3].header.coverage == (4, 3)
     assert together[1].header.error == "TimeoutError"
-
-
-def test_by_subject_a_record_holds_the_same_signals() -> None:
-    (batch,) = batch_records(some())
-
-    found = [
-        (group.subject, header, group.first + number)
-        for group in groups_in(record(batch))
-        for number, header in enumerate(group.headers)
-    ]
-
-    assert found == [(e.subject, e.header, e.position.offset) for e in read(batch)]
-    assert b"".join(each.lines for each in groups_in(record(batch))) == b"".join(
-        each.json + b"\n" for each in some()
-    )
-
-
-def test_by_subject_a_signal_alone_is_one_of_a_record() -> None:
-    (alone,) = some()[:1]
-
-    (group,) = groups_in(record(single_record(alone)))
-
-    assert (group.subject, group.headers, group.first) == (alone.subject, (alone.header,), LAST)
-    assert bytes(group.lines) == alone.json
 
 
 def test_very_large_signals_take_several_records() -> None:
