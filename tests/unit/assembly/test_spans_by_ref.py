@@ -27,20 +27,6 @@ async def test_a_record_names_the_spans_that_the_log_holds() -> None:
     assert len(site.log.stored(SPANS)) == 2
 
 
-async def test_late_spans_are_joined_with_the_spans_that_a_record_names() -> None:
-    site = Site(by_ref=True)
-    site.send(100, root(), child(2))
-    await site.once(110)
-    site.send(120, child(2), child(3))
-    await site.once(200)
-
-    record = newest(site.traces())[trace_id(1).hex()]
-    assert record.revision == 1
-    assert [type(each) for each in record.spans] == [SpanRef, bytes], "what was cut is a copy"
-    assert site.with_spans(record).spans == (request(root(), child(2)), request(child(3)))
-    assert record.trace.spans == 3
-
-
 async def test_late_spans_are_ignored_once_spans_of_the_record_have_expired() -> None:
     site = Site(by_ref=True)
     site.send(100, root(), child(2))

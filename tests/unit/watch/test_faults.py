@@ -19,7 +19,6 @@ from tests.support.fault_watches import (
     used,
     work,
 )
-from tests.support.faulty_log import FaultyLog
 from tests.support.state_tables import state_key
 
 PAST = [FINE] * 40
@@ -100,19 +99,6 @@ async def test_a_revised_trace_enters_only_what_its_session_had_not_used() -> No
 
     assert (watcher.learned(), watcher.learned("book")) == ((1, 0), (1, 0))
     assert not watcher.agent.settling.held
-
-
-async def test_turns_of_a_moment_enter_in_the_order_of_their_traces() -> None:
-    """Whatever the order in which partitions are read."""
-    errors = {name: used(failed=True, error=name) for name in ("one", "two", "three")}
-    found: list[list[str]] = []
-    for order in (("one", "two", "three"), ("three", "one", "two")):
-        watcher = Watcher(log=FaultyLog(partitions=4))
-        await watcher.live(*PAST)
-        await watcher.enter(*[work(name, errors[name], seen=9e9) for name in order])
-        found.append(watcher.agent._watches["tool_failed", "find_order"].record.errors)
-
-    assert found == [["one", "three", "two"]] * 2
 
 
 async def test_a_session_that_changes_its_agent_enters_for_each_what_it_used_with_it() -> None:
