@@ -14,9 +14,16 @@ from hypothesis import HealthCheck, settings
 from tests.support import guarded
 from tests.support.examples import IS_LONG
 from tests.support.kafka.kafka_node import KafkaNode, KafkaNodeError, fetch
-from tests.support.required import missing
-from tests.support.tiers import is_fast, is_left_out, place, refuse_processes, watched
-from tests.support.turns import exclusive, turn
+from tests.support.processes import missing
+from tests.support.tiers import (
+    exclusive,
+    is_fast,
+    is_left_out,
+    place,
+    refuse_processes,
+    turn,
+    watched,
+)
 
 # The same examples every time, and none fails for being slow beside other work; the long form has new ones.
 settings.register_profile(

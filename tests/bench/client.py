@@ -38,13 +38,13 @@ async def send(arguments: argparse.Namespace, requests: list[Request]) -> dict[s
         todo = itertools.islice(todo, arguments.requests)
     compression = grpc.Compression.Gzip if arguments.gzip else grpc.Compression.NoCompression
     latencies: list[float] = []
-    count = sent_bytes = refused = started = 0
+    count = sent_bytes = started = 0
     begin = time.perf_counter()
     async with grpc.aio.insecure_channel(arguments.target, compression=compression) as channel:
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(EXPORT)
 
         async def worker() -> None:
-            nonlocal count, sent_bytes, refused, started
+            nonlocal count, sent_bytes, started
             for each in todo:
                 started += each.spans
                 if arguments.rate:
@@ -57,7 +57,6 @@ async def send(arguments: argparse.Namespace, requests: list[Request]) -> dict[s
                     except grpc.aio.AioRpcError as error:
                         if error.code() is not grpc.StatusCode.UNAVAILABLE:
                             raise
-                        refused += 1
                         if arguments.drop:
                             break
                         await asyncio.sleep(0.2)
@@ -75,9 +74,7 @@ async def send(arguments: argparse.Namespace, requests: list[Request]) -> dict[s
     return {
         "spans": count,
         "bytes": sent_bytes,
-        "refused": refused,
         "seconds": time.perf_counter() - begin,
-        "p50_ms": latencies[len(latencies) // 2] * 1e3,
         "p99_ms": latencies[int(len(latencies) * 0.99)] * 1e3,
     }
 

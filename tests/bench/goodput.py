@@ -7,6 +7,8 @@ import pickle
 import subprocess
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -14,6 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.otlp.split import split_by_trace
 from tests.bench.load import Request, requests
 from tests.bench.measure import MEMORY_SHARE, prepared, served
+from tests.support.received_log import spans_of
 from tests.support.service import ROOT, Service
 
 TRACES = 150
@@ -44,46 +47,36 @@ def goodput_ratio() -> tuple[float, float]:
 
 def _capacity(service: Service, file: Path) -> float:
     """Traces a second of a burst, from its first request until the last trace is scored; refused ones come again."""
-    _send(service, file, "--requests", "20", "--base", "9000").wait(60)
-    _until_scored(service, 20)
-    count = PASSES * TRACES
+    with _sending(service, file, "--requests", "20", "--base", "9000"):
+        service.come_to(20, lambda: _scored(service), 40)
     began = time.monotonic()
-    sending = _send(service, file, "--passes", str(PASSES))
-    try:
-        _until_scored(service, 20 + count)
-        return (_scored(service) - 20) / (time.monotonic() - began)
-    finally:
-        sending.kill()
-        sending.wait(10)
+    with _sending(service, file, "--passes", str(PASSES)):
+        scored = service.come_to(20 + PASSES * TRACES, lambda: _scored(service), 40) - 20
+        return scored / (time.monotonic() - began)
 
 
 def _scored_rate(service: Service, file: Path, rate: float) -> float:
-    sending = _send(
-        service, file, "--passes", "900", "--inflight", "64", "--rate", str(rate), "--drop"
-    )
-    try:
+    options = ("--passes", "900", "--inflight", "64", "--rate", str(rate), "--drop")
+    with _sending(service, file, *options):
         time.sleep(WARM)
         before, began = _scored(service), time.monotonic()
         time.sleep(OFFERED - WARM)
         return (_scored(service) - before) / (time.monotonic() - began)
-    finally:
-        sending.kill()
-        sending.wait(10)
 
 
 def _scored(service: Service) -> float:
     return service.total("spanwise_evaluations_total", EVALUATOR)
 
 
-def _until_scored(service: Service, traces: int) -> None:
-    deadline = time.monotonic() + 40
-    while _scored(service) < traces and time.monotonic() < deadline:
-        time.sleep(0.1)
-
-
-def _send(service: Service, file: Path, *options: str) -> subprocess.Popen[bytes]:
+@contextmanager
+def _sending(service: Service, file: Path, *options: str) -> Generator[None]:
+    """The client sends meanwhile."""
     command = [sys.executable, "-m", "tests.bench.client", service.grpc, str(file), *options]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as sending:
+        try:
+            yield
+        finally:
+            sending.kill()
 
 
 def _load() -> tuple[Path, float]:
@@ -99,12 +92,8 @@ def _whole_traces() -> list[Request]:
         for request in requests(TRACES, 100_000)
         for piece in split_by_trace(request.body, max_item=1 << 30).pieces
     ]
-    return [Request(each, _spans(each)) for each in pieces]
-
-
-def _spans(value: bytes) -> int:
-    request = ExportTraceServiceRequest.FromString(value)
-    return sum(len(s.spans) for r in request.resource_spans for s in r.scope_spans)
+    read = ExportTraceServiceRequest.FromString
+    return [Request(each, len(spans_of(read(each)))) for each in pieces]
 
 
 if __name__ == "__main__":

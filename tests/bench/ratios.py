@@ -3,7 +3,6 @@
 Every ratio is of CPU seconds per million spans inside one round; a round measures its transport again.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -80,49 +79,44 @@ OTHER_LOADS = (
 
 @dataclass(slots=True)
 class Measured:
-    """The ratios of one stage, one for each round."""
+    """One stage: of each round the service's run, and the transport's CPU seconds per million spans. Their medians."""
 
     stage: Stage
-    ratios: list[float] = field(default_factory=list[float])
-    mains: list[float] = field(default_factory=list[float])
-    writes: list[float] = field(default_factory=list[float])
-    costs: list[float] = field(default_factory=list[float])
+    rounds: list[tuple[Run, float]] = field(default_factory=list[tuple[Run, float]])
 
     @property
     def ratio(self) -> float:
-        """Of all processes / the transport, the median of the rounds."""
-        return median(self.ratios)
+        """Of all processes / the transport."""
+        return median(run.per_million / transport for run, transport in self.rounds)
 
     @property
     def main(self) -> float:
-        """Of the main process / the transport, the median of the rounds."""
-        return median(self.mains)
+        """Of the main process / the transport."""
+        return median(run.main_per_million / transport for run, transport in self.rounds)
 
     @property
     def written(self) -> float:
-        """Bytes given to the disk / bytes that came, the median of the rounds."""
-        return median(self.writes)
+        """Bytes given to the disk / bytes that came."""
+        return median(run.written_per_wire for run, _ in self.rounds)
 
     @property
     def cost(self) -> float:
-        """CPU seconds per million spans, the median of the rounds."""
-        return median(self.costs)
+        """CPU seconds per million spans."""
+        return median(run.per_million for run, _ in self.rounds)
 
 
-def interleaved(stages: tuple[Stage, ...], rounds: int) -> Iterator[Measured]:
-    """Measure every stage in every round, each round with its own transport; yields one result per stage."""
-    measured = {stage.label: Measured(stage) for stage in stages}
+def interleaved(stages: tuple[Stage, ...], rounds: int) -> list[Measured]:
+    """Measure every stage in every round, each round with its own transport."""
+    measured = [Measured(stage) for stage in stages]
     for _ in range(rounds):
-        transports: dict[Load, Run] = {}
-        for stage in stages:
-            load = stage.load
+        transports: dict[Load, float] = {}
+        for each in measured:
+            load = each.stage.load
             if load not in transports:
                 passes = load.passes * TRANSPORT_PASSES
-                transports[load] = run_transport(load.file, *load.options, passes=passes)
-            run = run_service(load.file, *stage.settings, options=load.options, passes=load.passes)
-            transport = transports[load].per_million
-            measured[stage.label].ratios.append(run.per_million / transport)
-            measured[stage.label].mains.append(run.main_per_million / transport)
-            measured[stage.label].writes.append(run.written_per_wire)
-            measured[stage.label].costs.append(run.per_million)
-    yield from measured.values()
+                run = run_transport(load.file, *load.options, passes=passes)
+                transports[load] = run.per_million
+            settings = each.stage.settings
+            run = run_service(load.file, *settings, options=load.options, passes=load.passes)
+            each.rounds.append((run, transports[load]))
+    return measured

@@ -10,11 +10,11 @@ import pytest
 
 from collector.config.tree import Config
 from collector.doctor.connectivity import undeliverable
-from tests.support import otlp_logs
+from tests.support import otlp_server
 from tests.support.kafka.topics import create_topic
-from tests.support.otlp_backend import Backend, grpc_backend, http_backend
+from tests.support.otlp_server import Backend, grpc_backend, http_backend
 
-LogsAt = Callable[[], contextlib.AbstractAsyncContextManager[otlp_logs.LogsServer]]
+LogsAt = Callable[[], contextlib.AbstractAsyncContextManager[otlp_server.LogsServer]]
 Server = Callable[..., contextlib.AbstractAsyncContextManager[Backend]]
 NOBODY = "http://127.0.0.1:1"
 
@@ -26,8 +26,8 @@ def configured(folder: Path, **sections: Any) -> Config:
 @pytest.mark.parametrize(
     ("protocol", "server", "refusal", "why"),
     [
-        ("grpc", otlp_logs.grpc_server, "UNAUTHENTICATED", "UNAUTHENTICATED: set to"),
-        ("http", otlp_logs.http_server, "401", "HTTP 401: set to"),
+        ("grpc", otlp_server.grpc_server, "UNAUTHENTICATED", "UNAUTHENTICATED: set to"),
+        ("http", otlp_server.http_server, "401", "HTTP 401: set to"),
     ],
 )
 async def test_an_otlp_sink(

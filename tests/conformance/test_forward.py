@@ -22,14 +22,14 @@ from collector.forward.forwarder import Forwarder
 from collector.forward.reader import Way
 from collector.otlp.client import GrpcTransport
 from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE
-from tests.support import otlp_logs
-from tests.support.eventually import eventually
+from tests.support import otlp_server
+from tests.support.clocks import eventually
 from tests.support.otlp import body, span
-from tests.support.otlp_backend import Backend, grpc_backend, http_backend
+from tests.support.otlp_server import Backend, grpc_backend, http_backend
 from tests.support.received_log import spans_of
 from tests.support.receiving import Served, export, serving
 
-LogsAt = Callable[[], contextlib.AbstractAsyncContextManager[otlp_logs.LogsServer]]
+LogsAt = Callable[[], contextlib.AbstractAsyncContextManager[otlp_server.LogsServer]]
 Server = Callable[..., contextlib.AbstractAsyncContextManager[Backend]]
 PROTOCOLS = pytest.mark.parametrize(
     ("protocol", "server"), [("grpc", grpc_backend), ("http", http_backend)]
@@ -150,7 +150,7 @@ async def test_what_the_receiver_refuses_is_not_forwarded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "server"), [("grpc", otlp_logs.grpc_server), ("http", otlp_logs.http_server)]
+    ("protocol", "server"), [("grpc", otlp_server.grpc_server), ("http", otlp_server.http_server)]
 )
 async def test_log_records_go_where_log_records_are_taken(protocol: str, server: LogsAt) -> None:
     request = ExportLogsServiceRequest()

@@ -9,7 +9,7 @@ import pytest
 from collector.base.errors import Retryable
 from collector.otlp.client import GrpcTransport, HttpTransport
 from collector.otlp.signal import TRACE_SERVICE
-from tests.support.otlp_backend import grpc_backend, http_backend
+from tests.support.otlp_server import grpc_backend, http_backend
 
 KINDS = pytest.mark.parametrize("kind", [GrpcTransport, HttpTransport])
 

@@ -8,10 +8,9 @@ import pytest
 from collector.config.sinks import DatadogSinkConfig
 from collector.config.tree import Config
 from collector.sinks.datadog import DatadogSink, label_of
-from tests.support.loopback import Reply, Request
+from tests.support.loopback import Reply, Request, stub
 from tests.support.signals import hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract
-from tests.support.tools.stub import stub
 from tests.support.tools.stubbed import StubbedTool, said
 from tests.support.tools.tool import check_bodies
 

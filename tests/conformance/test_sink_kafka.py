@@ -17,7 +17,7 @@ from collector.records.signal import Signal
 from collector.sinks.feedback_delivery import OutgoingFeedback
 from collector.sinks.kafka import KafkaSink
 from collector.sinks.port import Refused
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import create_topic, read_topic

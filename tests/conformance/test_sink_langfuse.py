@@ -11,10 +11,9 @@ from collector.config.tree import Config
 from collector.records.signal import SessionTraces
 from collector.sinks.langfuse import LangfuseSink
 from collector.sinks.port import Refused
-from tests.support.loopback import Reply, Request
+from tests.support.loopback import Reply, Request, Stub, stub
 from tests.support.signals import encode, hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract, published
-from tests.support.tools.stub import Stub, stub
 from tests.support.tools.stubbed import StubbedTool, said
 from tests.support.tools.tool import check_bodies
 

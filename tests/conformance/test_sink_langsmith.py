@@ -10,11 +10,10 @@ from collector.config.sinks import LangsmithSinkConfig
 from collector.config.tree import Config
 from collector.records.signal import SessionTraces
 from collector.sinks.langsmith import LangsmithSink
-from tests.support.loopback import Reply, Request
+from tests.support.loopback import Reply, Request, stub
 from tests.support.signals import hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract
 from tests.support.tools.scores import published_signals
-from tests.support.tools.stub import stub
 from tests.support.tools.stubbed import StubbedTool, said
 from tests.support.tools.tool import check_bodies
 

@@ -4,7 +4,7 @@ import pytest
 
 from collector.config.sinks import OtlpTarget
 from collector.sinks.otlp import OtlpSink
-from tests.support.otlp_logs import LogsServer, grpc_server, http_server
+from tests.support.otlp_server import LogsServer, grpc_server, http_server
 from tests.support.signals import encode, signal
 from tests.support.sink_contract import SinkContract
 

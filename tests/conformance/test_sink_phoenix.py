@@ -13,7 +13,7 @@ from collector.config.tree import Config
 from collector.records.signal import SessionTraces
 from collector.sinks.phoenix import PhoenixSink
 from collector.sinks.writeback.set_aside import FIRST_WAIT
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.gate import Gate
 from tests.support.signals import encode, hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract

@@ -7,9 +7,9 @@ import pytest
 
 from tests.support.asking import asked
 from tests.support.certificates import of_another_name
+from tests.support.loopback import Stub
 from tests.support.sender import send
 from tests.support.service import Service
-from tests.support.tools.stub import Stub
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 SAYS = (

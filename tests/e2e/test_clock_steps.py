@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.asking import asked, trace_id
+from tests.support.clocks import clock_file
 from tests.support.sender import send
 from tests.support.service import Service
-from tests.support.set_clock import clock_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

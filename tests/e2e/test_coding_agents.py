@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.node_packages import installed
-from tests.support.processes import ran
+from tests.support.processes import installed, ran
 from tests.support.scripted_models import (
     ANSWER,
     INPUT_TOKENS,

@@ -13,10 +13,10 @@ from tests.support import agents
 from tests.support.command import evaluated
 from tests.support.fleet import differing, latest, quiet, scores, turns
 from tests.support.hostile import post
+from tests.support.loopback import Stub
 from tests.support.recordings import write
 from tests.support.sender import Sender, send
 from tests.support.service import Service
-from tests.support.tools.stub import Stub
 
 pytestmark = [pytest.mark.e2e]
 

@@ -13,8 +13,8 @@ import pytest
 
 from collector.slo.rules import PAGE
 from tests.support.agents import Turn, request, spans
-from tests.support.board import Board
 from tests.support.compose import environment, services
+from tests.support.dashboard_panels import Board
 from tests.support.everything_on import SERVICE, EverythingOn
 from tests.support.prometheus import Prometheus
 from tests.support.sender import send

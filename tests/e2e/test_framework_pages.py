@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scripts.frameworks import PORTS, frameworks, install
-from tests.support.eventually import wait_until
+from tests.support.clocks import wait_until
 from tests.support.frameworks.page_program import FOLDER, SESSION, agent, environment, program
 from tests.support.frameworks.shop import QUESTION
 from tests.support.processes import ran

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.support import agents
+from tests.support.clocks import ahead_at, clock_file
 from tests.support.command import settings, spanwise
 from tests.support.openai_server import OpenAiServer
 from tests.support.sender import send as deliver
 from tests.support.service import Service, children, is_judge
-from tests.support.set_clock import ahead_at, clock_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.asking import asked
 from tests.support.openai_server import OpenAiServer
-from tests.support.required import missing
+from tests.support.processes import missing
 from tests.support.sender import send
 from tests.support.service import Service
 

@@ -12,7 +12,7 @@ from evaluators.expectations import Expectations
 from scripts.pictures import PAGES, SCHEMES, SIZES, filled
 from tests.support.browser import browsing, needs_chromium
 from tests.support.command import evaluated
-from tests.support.node_packages import installed
+from tests.support.processes import installed
 from tests.support.service import Service
 
 WIDTHS = (390, 768, 1024, 1280)

@@ -19,8 +19,7 @@ import yaml
 from evaluators.declare import declared
 from scripts.research.false_alarms import HEALTHY, RECORDINGS, TROUBLED
 from tests.support.command import spanwise
-from tests.support.ports import free_ports
-from tests.support.processes import ran
+from tests.support.processes import free_ports, ran
 from tests.support.service import ROOT
 
 README = ROOT / "README.md"

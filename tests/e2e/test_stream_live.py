@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.agents import request
 from tests.support.asking import span
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.sender import send
 from tests.support.service import Service
 

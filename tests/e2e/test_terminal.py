@@ -20,7 +20,7 @@ from rich.cells import cell_len
 
 from collector.commands import cli
 from tests.support.command import settings
-from tests.support.ports import free_ports
+from tests.support.processes import free_ports
 from tests.support.service import ROOT, environment_of
 from tests.support.table import for_each
 from tests.support.warm import warm

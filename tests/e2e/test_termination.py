@@ -16,9 +16,9 @@ from tests.support import plugin
 from tests.support.agents import request
 from tests.support.asking import asked, span, trace_id
 from tests.support.fleet import differing
-from tests.support.otlp_http import PROTOBUF
-from tests.support.otlp_logs import LogsServer, grpc_server
-from tests.support.ports import free_ports
+from tests.support.otlp import PROTOBUF
+from tests.support.otlp_server import LogsServer, grpc_server
+from tests.support.processes import free_ports
 from tests.support.sender import Sender, send
 from tests.support.service import Service, children
 

@@ -17,7 +17,7 @@ from collector.records.trace_outcomes import TraceOutcomes
 from evaluators.model import Outcome
 from tests.support import plugin
 from tests.support.asking import asked, trace_id
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

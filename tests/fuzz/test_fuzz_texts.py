@@ -18,8 +18,8 @@ from evaluators.judging.answers import AnswerError, read_object, read_rating
 from evaluators.judging.prompt import fenced
 from evaluators.model import Trace
 from tests.fuzz.conftest import RANDOM, Fuzz, corpus
-from tests.support.cpu import within_cpu
 from tests.support.evaluating import argument_error
+from tests.support.growth import within_cpu
 from tests.support.mutation import TEXTS, torn
 
 pytestmark = pytest.mark.timeout(7200)

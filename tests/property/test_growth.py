@@ -14,9 +14,8 @@ from collector.records.feedback import FeedbackRules
 from evaluators.dialects.joining.calls_in_messages import NEAR
 from evaluators.dialects.read import read_trace
 from evaluators.model import Trace
-from tests.support.cpu import cpu_of
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
-from tests.support.growth import growth
+from tests.support.growth import cpu_of, growth
 from tests.support.recordings import recordings, requests
 from tests.support.table import for_each
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from collector.otlp.marking import Marking, Steps
-from tests.support.cpu import cpu_of
-from tests.support.growth import growth
+from tests.support.growth import cpu_of, growth
 from tests.support.table import for_each
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(120)]

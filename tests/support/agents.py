@@ -12,6 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from tests.support.dialect_spans import key_values
 
 START = 1_790_000_000_000_000_000
+SECOND = 1_000_000_000
 TOOL = {
     "type": "function",
     "name": "lookup",
@@ -49,99 +50,71 @@ def trace_id(turn: Turn) -> bytes:
 
 def spans(turn: Turn) -> list[Span]:
     """The spans of a turn in the order in which they end: the root last."""
-    return _Conversation(turn).made
+    trace = trace_id(turn)
+    root = ident(8, trace, "root")
+    question = f"Where is order {turn.number} of {turn.session}?"
+    asked = [{"role": "user", "parts": [{"type": "text", "content": question}]}]
+    arguments = {"order": str(turn.number)}
+    made: list[Span] = []
 
-
-class _Conversation:
-    """The spans of one turn while they are made."""
-
-    def __init__(self, turn: Turn) -> None:
-        self.turn = turn
-        self.trace = trace_id(turn)
-        self.root = ident(8, self.trace, "root")
-        self.made: list[Span] = []
-        calls = turn.calls or (3 if turn.loops else 1)
-        for call in range(calls):
-            self._model_asks_for_tool(call)
-            self._tool(call)
-        self._model_answers(calls)
-        self._add(
-            "invoke_agent support",
-            0,
-            (calls + 1) * 1_000_000_000,
-            {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "support"},
-        )
-
-    def _model_asks_for_tool(self, call: int) -> None:
-        self._model(
-            call,
-            {
-                "type": "tool_call",
-                "id": f"call-{self.turn.number}-{call}",
-                "name": "lookup",
-                "arguments": {"order": str(self.turn.number)},
-            },
-        )
-
-    def _model_answers(self, call: int) -> None:
-        text = (
-            "I am still looking into it."
-            if self.turn.loops
-            else f"Order {self.turn.number} of {self.turn.session} has shipped."
-        )
-        self._model(call, {"type": "text", "content": text})
-
-    def _model(self, call: int, part: dict[str, object]) -> None:
-        question = f"Where is order {self.turn.number} of {self.turn.session}?"
-        asked = [{"role": "user", "parts": [{"type": "text", "content": question}]}]
-        self._add(
-            "chat gpt-4o-mini",
-            call * 1_000_000_000,
-            400_000_000,
-            {
-                "gen_ai.operation.name": "chat",
-                "gen_ai.request.model": "gpt-4o-mini",
-                "gen_ai.response.id": f"{self.turn.session}-{self.turn.number}-{call}",
-                "gen_ai.input.messages": json.dumps(asked),
-                "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [part]}]),
-                "gen_ai.tool.definitions": json.dumps([TOOL]),
-                "gen_ai.usage.input_tokens": 100 + call,
-                "gen_ai.usage.output_tokens": 20,
-            },
-        )
-
-    def _tool(self, call: int) -> None:
-        span = self._add(
-            "execute_tool lookup",
-            call * 1_000_000_000 + 500_000_000,
-            100_000_000,
-            {
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": "lookup",
-                "gen_ai.tool.call.id": f"call-{self.turn.number}-{call}",
-                "gen_ai.tool.call.arguments": json.dumps({"order": str(self.turn.number)}),
-                "gen_ai.tool.call.result": "" if self.turn.fails else '{"state": "shipped"}',
-            },
-        )
-        if self.turn.fails:
-            span.status.code = Status.STATUS_CODE_ERROR
-            span.status.message = "TimeoutError: backend timed out"
-
-    def _add(self, name: str, at: int, length: int, attributes: dict[str, object]) -> Span:
+    def add(name: str, at: int, length: int, attributes: dict[str, object]) -> Span:
         is_root = name.startswith("invoke_agent")
-        start = START + self.turn.number * 60_000_000_000 + at
+        start = START + turn.number * 60 * SECOND + at
         span = Span(
-            trace_id=self.trace,
-            span_id=self.root if is_root else ident(8, self.trace, len(self.made)),
-            parent_span_id=b"" if is_root else self.root,
+            trace_id=trace,
+            span_id=root if is_root else ident(8, trace, len(made)),
+            parent_span_id=b"" if is_root else root,
             name=name,
             kind=Span.SPAN_KIND_INTERNAL,
             start_time_unix_nano=start,
             end_time_unix_nano=start + length,
         )
-        span.attributes.extend(key_values({**attributes, "session.id": self.turn.session}))
-        self.made.append(span)
+        span.attributes.extend(key_values({**attributes, "session.id": turn.session}))
+        made.append(span)
         return span
+
+    def model(call: int, part: dict[str, object]) -> None:
+        attributes: dict[str, object] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": "gpt-4o-mini",
+            "gen_ai.response.id": f"{turn.session}-{turn.number}-{call}",
+            "gen_ai.input.messages": json.dumps(asked),
+            "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [part]}]),
+            "gen_ai.tool.definitions": json.dumps([TOOL]),
+            "gen_ai.usage.input_tokens": 100 + call,
+            "gen_ai.usage.output_tokens": 20,
+        }
+        add("chat gpt-4o-mini", call * SECOND, 400_000_000, attributes)
+
+    calls = turn.calls or (3 if turn.loops else 1)
+    for call in range(calls):
+        called = f"call-{turn.number}-{call}"
+        asks: dict[str, object] = {
+            "type": "tool_call",
+            "id": called,
+            "name": "lookup",
+            "arguments": arguments,
+        }
+        model(call, asks)
+        attributes: dict[str, object] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "lookup",
+            "gen_ai.tool.call.id": called,
+            "gen_ai.tool.call.arguments": json.dumps(arguments),
+            "gen_ai.tool.call.result": "" if turn.fails else '{"state": "shipped"}',
+        }
+        tool = add("execute_tool lookup", call * SECOND + 500_000_000, 100_000_000, attributes)
+        if turn.fails:
+            tool.status.code = Status.STATUS_CODE_ERROR
+            tool.status.message = "TimeoutError: backend timed out"
+    said = f"Order {turn.number} of {turn.session} has shipped."
+    model(calls, {"type": "text", "content": "I am still looking into it." if turn.loops else said})
+    agent: dict[str, object] = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "support",
+    }
+    add("invoke_agent support", 0, (calls + 1) * SECOND, agent)
+    return made
 
 
 def request(service: str, group: list[Span]) -> bytes:

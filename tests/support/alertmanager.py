@@ -2,26 +2,23 @@
 
 import json
 import shutil
-import subprocess
-import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
-from tests.support.eventually import wait_until
-from tests.support.ports import free_ports
-from tests.support.required import missing
+from tests.support.processes import free_ports, missing
+from tests.support.server_program import ServerProgram, ask
 
 PROGRAM = "prometheus-alertmanager"
 
 
-class AlertmanagerServer:
+class AlertmanagerServer(ServerProgram):
     """Tells `receiver` at once; a resolved alert too."""
 
     def __init__(self, folder: Path, receiver: str) -> None:
         self._folder = folder
         self._receiver = receiver
-        self._process: subprocess.Popen[bytes] | None = None
-        self.url = ""
+        (port,) = free_ports(1)
+        super().__init__(f"http://127.0.0.1:{port}", "/-/ready", folder / "log")
 
     def __enter__(self) -> Self:
         """Started and ready."""
@@ -39,37 +36,18 @@ class AlertmanagerServer:
             "receivers": [{"name": "test", "webhook_configs": [hook]}],
         }
         (self._folder / "alertmanager.yml").write_text(json.dumps(configuration))
-        (port,) = free_ports(1)
-        self.url = f"http://127.0.0.1:{port}"
-        with (self._folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    PROGRAM,
-                    f"--config.file={self._folder / 'alertmanager.yml'}",
-                    f"--storage.path={self._folder / 'data'}",
-                    f"--web.listen-address=127.0.0.1:{port}",
-                    "--cluster.listen-address=",
-                ],
-                stdout=log,
-                stderr=log,
-            )
-        wait_until(self._is_ready, timeout=60)
-        return self
+        return self.begin(
+            PROGRAM,
+            f"--config.file={self._folder / 'alertmanager.yml'}",
+            f"--storage.path={self._folder / 'data'}",
+            f"--web.listen-address={self.url.removeprefix('http://')}",
+            "--cluster.listen-address=",
+        )
 
     def __exit__(self, *_: object) -> None:
         """Ended."""
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
+        self.stop()
 
     def alerts(self) -> list[dict[str, Any]]:
         """What fires there."""
-        with urllib.request.urlopen(f"{self.url}/api/v2/alerts", timeout=10) as answer:
-            return json.load(answer)
-
-    def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=1):
-                return True
-        except OSError:
-            return False
+        return ask("GET", f"{self.url}/api/v2/alerts")

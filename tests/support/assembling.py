@@ -18,11 +18,11 @@ from collector.reading.worker import only_bytes
 from collector.records.closings import Mark, decode_mark
 from collector.records.span_refs import SpanRef
 from collector.records.traces import TraceRecord, decode_traces
+from tests.support.clocks import SetClock
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.keeping_log import KeepingLog
 from tests.support.reading import ReadingWorkers
 from tests.support.spans import Made, request
-from tests.support.ticking import SetClock
 
 WINDOWS = Windows(
     trace=TraceWindow(

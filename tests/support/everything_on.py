@@ -10,7 +10,7 @@ from typing import Self
 
 from tests.support.agents import Turn, request, spans
 from tests.support.openai_server import OpenAiServer
-from tests.support.ports import free_ports
+from tests.support.processes import free_ports
 from tests.support.sender import send
 from tests.support.service import Service
 

@@ -20,8 +20,8 @@ from collector.base.telemetry import Telemetry
 from collector.log.embedded.prepared_record import TopicPartition
 from collector.log.memory import MemoryLog, MemoryRecords
 from collector.log.port import Commit, Headers, New, Position, Record
+from tests.support.clocks import SetClock
 from tests.support.faulty_reader import FaultyReader
-from tests.support.ticking import SetClock
 
 START = 1_700_000_000.0
 """Where the clock stands when the test gives none, in unix seconds."""

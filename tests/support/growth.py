@@ -1,11 +1,15 @@
-"""How CPU time grows when an input doubles."""
+"""How much CPU, and how many steps, something takes; and how that grows when an input doubles."""
 
 import gc
-from collections.abc import Callable
+import signal
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from math import sqrt
 from statistics import median
-
-from tests.support.cpu import cpu_of
+from types import FrameType
+from typing import Any
 
 ENOUGH = 0.03
 """CPU seconds below which a ratio says nothing."""
@@ -52,3 +56,52 @@ def _ratio(work: Callable[[int], Callable[[], object]], size: int, *, tries: int
         least = min(big for _, big in pairs) / min(small for small, _ in pairs)
         ratio = sqrt(min(least, median(big / small for small, big in pairs)))
     return ratio
+
+
+class TooMuchCpu(BaseException):
+    """Not an `Exception`: code that answers every error would swallow it."""
+
+
+@contextmanager
+def within_cpu(seconds: float) -> Generator[None]:
+    """Raise TooMuchCpu in this thread once it has used so many CPU seconds, however loaded the machine is."""
+
+    def ended(number: int, frame: FrameType | None) -> None:
+        raise TooMuchCpu(f"more than {seconds:g} CPU seconds")
+
+    before = signal.signal(signal.SIGPROF, ended)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def cpu_of(work: Callable[[], object], *, at_most: float = 20.0) -> float:
+    """CPU seconds that a call takes; `at_most` when it takes more."""
+    before = time.process_time()
+    try:
+        with within_cpu(at_most):
+            work()
+    except TooMuchCpu:
+        return at_most
+    return time.process_time() - before
+
+
+def steps(work: Callable[[], object]) -> int:
+    """The lines that run, also of comprehensions, once for each time round. What C does in one line is one step."""
+    count = 0
+
+    def line(_frame: FrameType, event: str, _arg: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return line
+
+    before = sys.gettrace()
+    sys.settrace(line)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count

@@ -16,9 +16,9 @@ from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, 
 from evaluators.model import Trace
 from evaluators.plan import Configured, make_plan
 from evaluators.run import not_applicable
+from tests.support.clocks import SetClock
 from tests.support.evaluating import OURS, a_trace
 from tests.support.faulty_log import FaultyLog
-from tests.support.ticking import SetClock
 
 NOW = 1_790_000_000.0
 KEY = session_key("bot", "s-1")

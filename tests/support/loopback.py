@@ -1,9 +1,10 @@
-"""An HTTP server on loopback, of threads, while it is entered; what it answers is its subclass's."""
+"""An HTTP server on loopback, of threads, while it is entered; what it answers is its subclass's, or the test's."""
 
+import contextlib
 import json
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
@@ -130,3 +131,34 @@ def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
             """Say nothing."""
 
     return Handler
+
+
+TAKEN = {
+    "slack": Reply(200, "ok"),
+    "teams": Reply(202, ""),
+    "pagerduty": Reply(202, '{"status": "success", "message": "Event processed"}'),
+    "alertmanager": Reply(200, ""),
+    "webhook": Reply(204, ""),
+}
+"""What each kind of target of notices answers to one that it takes."""
+
+
+class Stub(LoopbackServer):
+    """What was asked, and what is answered: `replies` in turn, then what `answer` says."""
+
+    def __init__(self, tls: Pair | None = None) -> None:
+        super().__init__(tls=tls)
+        self.requests: list[Request] = []
+        self.replies: list[Reply] = []
+        self.answer: Callable[[Request], Reply] = lambda _asked: Reply()
+
+    def handle(self, asked: Request) -> Reply:
+        self.requests.append(asked)
+        return self.replies.pop(0) if self.replies else self.answer(asked)
+
+
+@contextlib.asynccontextmanager
+async def stub() -> AsyncGenerator[Stub]:
+    """The server, for the time of the block."""
+    with Stub() as made:
+        yield made

@@ -1,15 +1,24 @@
-"""The two ways into an OTLP server on loopback: gRPC and HTTP. What it makes of a request is the test's."""
+"""OTLP servers on loopback, over gRPC and HTTP, that keep what they get and refuse on demand."""
 
 import contextlib
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 import grpc
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs
 
+from collector.otlp.signal import LOGS_SERVICE
 from tests.support.certificates import Pair
 from tests.support.loopback import LoopbackServer, Reply, Request
+from tests.support.receiving import METHOD
 
 Export = Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]
 
@@ -100,3 +109,64 @@ async def over_http(
     with OverHttp(port, tls) as server:
         made.endpoint = server.url
         yield made
+
+
+@dataclass
+class Backend(OtlpServer):
+    requests: list[bytes] = field(default_factory=list[bytes])
+    rejected: tuple[int, str] = (0, "")
+    """Of each request, how many spans are rejected, and why."""
+
+    def take(self, body: bytes) -> bytes:
+        self.requests.append(body)
+        rejected, why = self.rejected
+        response = ExportTraceServiceResponse()
+        if rejected:
+            response.partial_success.rejected_spans = rejected
+            response.partial_success.error_message = why
+        return response.SerializeToString()
+
+
+def grpc_backend(
+    port: int = 0, *, largest: int = -1, export: Export | None = None, tls: Pair | None = None
+) -> AbstractAsyncContextManager[Backend]:
+    return over_grpc(Backend(), METHOD, port=port, largest=largest, export=export, tls=tls)
+
+
+def http_backend(port: int = 0, *, tls: Pair | None = None) -> AbstractAsyncContextManager[Backend]:
+    return over_http(Backend(), "/v1/traces", port=port, tls=tls)
+
+
+@dataclass
+class LogsServer(OtlpServer):
+    rejects: int = 0
+    """How many records of each request a partial success rejects."""
+    resources: list[ResourceLogs] = field(default_factory=list[ResourceLogs])
+    bad: str | None = None
+    """A request that holds a signal with this explanation is invalid."""
+
+    def records(self) -> list[LogRecord]:
+        return [
+            record
+            for resource in self.resources
+            for scope in resource.scope_logs
+            for record in scope.log_records
+        ]
+
+    def take(self, body: bytes) -> bytes | None:
+        if self.bad is not None and self.bad.encode() in body:
+            return None
+        self.resources += ExportLogsServiceRequest.FromString(body).resource_logs
+        answer = ExportLogsServiceResponse()
+        if self.rejects:
+            answer.partial_success.rejected_log_records = self.rejects
+            answer.partial_success.error_message = "not these"
+        return answer.SerializeToString()
+
+
+def grpc_server(port: int = 0) -> AbstractAsyncContextManager[LogsServer]:
+    return over_grpc(LogsServer(), LOGS_SERVICE.method, port=port)
+
+
+def http_server() -> AbstractAsyncContextManager[LogsServer]:
+    return over_http(LogsServer(), LOGS_SERVICE.path)

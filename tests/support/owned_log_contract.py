@@ -23,6 +23,7 @@ from collector.log.port import (
     New,
     Position,
 )
+from tests.support.clocks import SetClock
 from tests.support.log_contract import LogContract
 from tests.support.log_steps import (
     GROUPS,
@@ -38,7 +39,6 @@ from tests.support.log_steps import (
     take,
     values,
 )
-from tests.support.ticking import SetClock
 
 
 class OwnedLogContract(LogContract):

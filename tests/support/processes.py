@@ -1,9 +1,17 @@
-"""A program as a process of its own, run to its end; and what the system says of a process."""
+"""Programs that tests need and start: looked for, given ports, run to their end; and what the system says of them."""
 
 import os
+import random
+import shutil
+import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.support.tiers import exclusive
 
 ROOT = Path(__file__).parents[2]
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -41,3 +49,70 @@ def status(pid: int, name: str) -> int:
         if line.startswith(f"{name}:"):
             return int(line.split()[1])
     raise LookupError(name)
+
+
+def missing(name: str, why: str) -> NoReturn:
+    """Skip, or fail where SPANWISE_REQUIRE_<NAME>=1 says that it is here."""
+    if os.environ.get(f"SPANWISE_REQUIRE_{name}") == "1":
+        pytest.fail(f"{why} (SPANWISE_REQUIRE_{name}=1)")
+    pytest.skip(why)
+
+
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LOWEST = 10_000
+_chance = (
+    random.Random()
+)  # its own: pytest-randomly gives the common one the same seed for every test
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback on which no one listens.
+
+    They lie below the range from which the kernel takes the ports of outgoing connections: a port in that range can
+    be taken by any client between this call and the server's start, and while the server is down.
+    """
+    lowest_ephemeral = int(_EPHEMERAL.read_text().split()[0]) if _EPHEMERAL.exists() else 32_768
+    found: list[int] = []
+    while len(found) < count:
+        port = _chance.randrange(_LOWEST, max(lowest_ephemeral, _LOWEST + 1000))
+        if port not in found and _is_free(port):
+            found.append(port)
+    return found
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def installed(name: str, what: str) -> Path:
+    """The folder with `node_modules` of tests/support/<name>, and the other files of that folder beside it.
+
+    Args:
+        name: The folder in tests/support.
+        what: What is not tested where they cannot be installed.
+    """
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        missing("NODE", f"{what.upper()} NOT TESTED: node and npm are not installed")
+    source, target = ROOT / "tests" / "support" / name, ROOT / ".cache" / name
+    with exclusive(name):
+        target.mkdir(parents=True, exist_ok=True)
+        for each in source.iterdir():
+            shutil.copy(each, target / each.name)
+        lock = (source / "package-lock.json").read_bytes()
+        stamp = target / "installed-lock.json"
+        if not stamp.exists() or stamp.read_bytes() != lock:
+            _install(npm, target, what)
+            stamp.write_bytes(lock)
+    return target
+
+
+def _install(npm: str, target: Path, what: str) -> None:
+    done = ran(npm, "ci", "--ignore-scripts", cwd=target, timeout=100)
+    if done.returncode != 0:
+        missing("NODE", f"{what.upper()} NOT TESTED: npm ci failed: {done.stderr[-500:]}")

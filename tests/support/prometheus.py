@@ -3,22 +3,16 @@
 import json
 import math
 import shutil
-import subprocess
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import yaml
 
 from collector.base.clock import wall
-from tests.support.ports import free_ports
-from tests.support.required import missing
+from tests.support.processes import free_ports, missing
+from tests.support.server_program import ServerProgram, ask
 
-STARTS_WITHIN = 120.0
 CONFIGURATION = Path(__file__).parents[2] / "compose" / "prometheus" / "prometheus.yml"
 Labels = Mapping[str, str]
 
@@ -31,7 +25,7 @@ def need_prometheus() -> None:
         missing("PROMTOOL", f"NO {what}, NOT TESTED: install the Debian package `prometheus`")
 
 
-class Prometheus:
+class Prometheus(ServerProgram):
     """Scrapes `admin` and `others` every second as OpenMetrics, and evaluates `rules` (YAML) every second."""
 
     def __init__(
@@ -40,8 +34,8 @@ class Prometheus:
         self._folder = folder
         self._targets = [each.removeprefix("http://") for each in (admin, *others)]
         self._rules = rules
-        self._process: subprocess.Popen[bytes] | None = None
-        self.url = ""
+        (port,) = free_ports(1)
+        super().__init__(f"http://127.0.0.1:{port}", "/-/ready", folder / "prometheus.log")
 
     def __enter__(self) -> Self:
         """Started and ready."""
@@ -50,32 +44,18 @@ class Prometheus:
         (self._folder / "prometheus.yml").write_text(json.dumps(self._configuration()))
         if self._rules is not None:
             (self._folder / "rules.yml").write_text(self._rules)
-        (port,) = free_ports(1)
-        self.url = f"http://127.0.0.1:{port}"
-        with (self._folder / "prometheus.log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    "prometheus",
-                    f"--config.file={self._folder / 'prometheus.yml'}",
-                    f"--storage.tsdb.path={self._folder / 'tsdb'}",
-                    f"--web.listen-address=127.0.0.1:{port}",
-                    "--enable-feature=exemplar-storage",
-                    "--log.level=warn",
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        try:
-            self.wait_for("Prometheus is ready", self._is_ready, STARTS_WITHIN)
-        except BaseException:
-            self._end()
-            raise
-        return self
+        return self.begin(
+            "prometheus",
+            f"--config.file={self._folder / 'prometheus.yml'}",
+            f"--storage.tsdb.path={self._folder / 'tsdb'}",
+            f"--web.listen-address={self.url.removeprefix('http://')}",
+            "--enable-feature=exemplar-storage",
+            "--log.level=warn",
+        )
 
     def __exit__(self, *_: object) -> None:
         """Ended."""
-        self._end()
+        self.stop()
 
     # --- what a user asks it -----------------------------------------------------------------------------------------
 
@@ -117,24 +97,6 @@ class Prometheus:
             for exemplar in each["exemplars"]
         ]
 
-    def wait_for(self, what: str, holds: Callable[[], Any], timeout: float) -> Any:
-        """Poll until `holds()` is truthy; its value."""
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            try:
-                if value := holds():
-                    return value
-            except urllib.error.HTTPError as error:
-                error.close()  # else it is reported as a leak of whichever test runs when it is collected
-            except OSError:
-                pass  # it is starting, or too busy to answer in time
-            assert self._process is not None
-            if self._process.poll() is not None:
-                break
-            time.sleep(0.2)
-        tail = (self._folder / "prometheus.log").read_text(errors="replace")[-3000:]
-        raise AssertionError(f"{what}: not within {timeout:g} s\n{tail}")
-
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _configuration(self) -> dict[str, Any]:
@@ -147,22 +109,5 @@ class Prometheus:
         shipped["rule_files"] = [] if self._rules is None else [str(self._folder / "rules.yml")]
         return shipped
 
-    def _is_ready(self) -> bool:
-        with urllib.request.urlopen(f"{self.url}/-/ready", timeout=5) as answer:
-            return answer.status == 200
-
-    def _get(self, what: str, **parameters: object) -> Any:
-        wish = urllib.parse.urlencode(parameters)
-        with urllib.request.urlopen(f"{self.url}/api/v1/{what}?{wish}", timeout=10) as answer:
-            return json.load(answer)["data"]
-
-    def _end(self) -> None:
-        process = self._process
-        if process is None or process.poll() is not None:
-            return
-        process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(10)
+    def _get(self, what: str, **parameters: Any) -> Any:
+        return ask("GET", f"{self.url}/api/v1/{what}", params=parameters)["data"]

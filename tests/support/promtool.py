@@ -12,8 +12,7 @@ import yaml
 
 from collector.slo.alerts import ALERTS
 from collector.slo.rules import RuleGroup
-from tests.support.processes import ran
-from tests.support.required import missing
+from tests.support.processes import missing, ran
 
 DATA = Path(__file__).parents[1] / "data" / "slo"
 Alerts = Mapping[str, Sequence[Mapping[str, str]]]

@@ -29,9 +29,9 @@ from collector.receiver.receiver import Receiver
 from collector.receiver.splitter import Splitter
 from collector.records.feedback import FeedbackRules
 from collector.records.otlp_signals import OTLP_SIGNALS
+from tests.support.clocks import eventually as until
 from tests.support.counted import counted
-from tests.support.eventually import eventually as until
-from tests.support.otlp_http import post
+from tests.support.otlp import post
 from tests.support.received_log import ReceivedLog
 
 T = TypeVar("T")

@@ -29,9 +29,9 @@ from evaluators.plan import Configured, Plan, make_plan
 from evaluators.registry import Registry
 from evaluators.resources import Block, Embedder, History, Sketch, UnitInterval
 from evaluators.run import SessionScorer
+from tests.support.clocks import SetClock
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import decoded_in
-from tests.support.ticking import SetClock
 
 
 def unit(text: str) -> float:

@@ -16,7 +16,7 @@ from collector.records.signal_batch import Published, signals_in
 from collector.sinks.delivery import Delivery
 from collector.sinks.families import SinkFamilies
 from collector.sinks.port import Refused, Sink
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import BASE, encode, headers, signal
 from tests.support.signals import new as new_record

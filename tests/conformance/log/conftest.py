@@ -12,8 +12,8 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import KafkaLogConfig
 from collector.log.disk.disk_log import DiskLog
 from collector.log.kafka.kafka_log import KafkaLog
+from tests.support.clocks import SetClock
 from tests.support.log_steps import GROUPS
-from tests.support.ticking import SetClock
 
 SMALL = 8 << 20
 """Bytes of a log that is full soon."""

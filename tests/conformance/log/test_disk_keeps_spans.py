@@ -11,9 +11,9 @@ from collector.log.disk.disk_log import DiskLog
 from collector.log.embedded.retention import Quotas
 from collector.log.port import SPANS, TRACES, Position
 from tests.conformance.log.conftest import SMALL
+from tests.support.clocks import SetClock
 from tests.support.log_steps import GROUPS, all_of, commit_of, commit_to, fill, new
 from tests.support.owned_log_contract import dropped
-from tests.support.ticking import SetClock
 
 SIZE = 60_000
 POOL = SMALL * 3 // 4

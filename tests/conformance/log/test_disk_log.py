@@ -13,6 +13,7 @@ from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SPANS, TRACES, Lag, Log
 from tests.conformance.log.conftest import SMALL, Open
+from tests.support.clocks import SetClock
 from tests.support.log_steps import (
     GROUPS,
     all_of,
@@ -20,7 +21,6 @@ from tests.support.log_steps import (
     new,
 )
 from tests.support.owned_log_contract import OwnedLogContract, dropped
-from tests.support.ticking import SetClock
 
 
 class TestDiskLog(OwnedLogContract):

@@ -11,9 +11,9 @@ from collector.base.telemetry import Telemetry
 from collector.log.embedded.polling import FOREVER, Slice
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, SPANS, TRACES, Log
+from tests.support.clocks import SetClock
 from tests.support.log_steps import GROUPS, all_of, commit_to, fill, new
 from tests.support.owned_log_contract import OwnedLogContract
-from tests.support.ticking import SetClock
 
 
 class TestMemoryLog(OwnedLogContract):

@@ -18,8 +18,7 @@ from collector.otlp.signal import LOGS_SERVICE, METRICS_SERVICE, TRACE_SERVICE, 
 from collector.otlp.split import split_by_trace
 from tests.support.linked_logs import claude
 from tests.support.linked_logs import request as log_request
-from tests.support.otlp import body, span, trace_id
-from tests.support.otlp_http import PROTOBUF, post
+from tests.support.otlp import PROTOBUF, body, post, span, trace_id
 from tests.support.receiving import Served, assert_refused, export, serving
 from tests.support.table import for_each
 

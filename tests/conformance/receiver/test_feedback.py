@@ -11,8 +11,7 @@ from collector.log.port import FEEDBACK
 from collector.records.feedback import FeedbackRules, decode_feedback
 from tests.support.dialect_spans import key_values
 from tests.support.faulty_log import unavailable
-from tests.support.otlp import body, request, span
-from tests.support.otlp_http import post
+from tests.support.otlp import body, post, request, span
 from tests.support.receiving import Served, serving
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -13,7 +13,7 @@ from collector.records.feedback import FeedbackRules
 from collector.records.sent_feedback import SentFeedback
 from tests.support.documented_edges import TIMES, TRACE
 from tests.support.examples import IS_LONG
-from tests.support.otlp_http import JSON, post
+from tests.support.otlp import JSON, post
 from tests.support.receiving import serving
 from tests.support.service import ROOT
 

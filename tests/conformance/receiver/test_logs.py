@@ -11,7 +11,7 @@ from collector.otlp.scan import scan
 from collector.otlp.signal import LOGS_SERVICE
 from tests.support.hostile import field_of
 from tests.support.linked_logs import Said, claude, request
-from tests.support.otlp_http import JSON, PROTOBUF, post
+from tests.support.otlp import JSON, PROTOBUF, post
 from tests.support.receiving import exported, serving
 from tests.support.table import for_each
 

@@ -18,8 +18,7 @@ from collector.base.errors import LogFull
 from collector.config.tree import ReceiverConfig
 from collector.receiver.answers import Code, http_status
 from collector.records.feedback import FeedbackRules
-from tests.support.otlp import body, span
-from tests.support.otlp_http import JSON, PROTOBUF, head, one_span, post, status_of
+from tests.support.otlp import JSON, PROTOBUF, body, head, one_span, post, span, status_of
 from tests.support.receiving import connected, posted, sdk_spans, serving, through
 from tests.support.table import for_each
 

@@ -9,7 +9,7 @@ import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.support.otlp_http import ID, JSON, one_span, rejected
+from tests.support.otlp import ID, JSON, one_span, rejected
 from tests.support.receiving import posted
 from tests.support.table import for_each
 

@@ -16,7 +16,7 @@ from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.wrong_door import WrongDoor
 from collector.records.otlp_signals import TRACES
 from tests.support.counted import counted
-from tests.support.otlp_http import head, post
+from tests.support.otlp import head, post
 from tests.support.receiving import connected, intake, serving, until
 
 MIB = 1 << 20

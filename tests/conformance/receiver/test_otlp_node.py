@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from collector.base.errors import LogFull
-from tests.support.node_packages import installed
+from tests.support.processes import installed
 from tests.support.receiving import Served, serving
 
 SUPPORT = Path(__file__).parents[2] / "support"

@@ -11,8 +11,7 @@ from collector.base.errors import LogFull
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.overload import LEAST, Overload
 from collector.records.otlp_signals import TRACES
-from tests.support.otlp import body, span
-from tests.support.otlp_http import post
+from tests.support.otlp import body, post, span
 from tests.support.receiving import export, intake, serving
 
 FAR = 1e6

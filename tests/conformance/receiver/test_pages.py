@@ -7,7 +7,7 @@ import pytest
 
 from collector.config.tree import Http
 from collector.records.feedback import FeedbackRules
-from tests.support.otlp_http import ID, JSON, one_span, post
+from tests.support.otlp import ID, JSON, one_span, post
 from tests.support.receiving import posted, serving
 from tests.support.table import for_each
 

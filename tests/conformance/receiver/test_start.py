@@ -19,8 +19,7 @@ from collector.config.tree import ReceiverConfig, TlsConfig
 from collector.receiver.receiver import Receiver
 from collector.receiver.splitter import Splitter
 from tests.support.certificates import Certificates, make
-from tests.support.otlp import body, span
-from tests.support.otlp_http import PROTOBUF
+from tests.support.otlp import PROTOBUF, body, span
 from tests.support.received_log import ReceivedLog
 from tests.support.receiving import Said, call, export, serving
 

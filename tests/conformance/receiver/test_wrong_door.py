@@ -15,8 +15,7 @@ from collector.receiver import grpc_port
 from collector.receiver.grpc_port import GrpcPort, is_known
 from tests.support.certificates import make
 from tests.support.http2 import PREFACE, SETTINGS, frame
-from tests.support.otlp import body, span
-from tests.support.otlp_http import post, status_of
+from tests.support.otlp import body, post, span, status_of
 from tests.support.receiving import Served, connected, export, exported, posted, serving, until
 
 BEGIN = PREFACE + frame(SETTINGS, 0, 0, b"")

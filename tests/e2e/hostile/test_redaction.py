@@ -17,8 +17,8 @@ from tests.support.asking import span, trace_id
 from tests.support.hostile import PROTOBUF, post
 from tests.support.index_content import index_content
 from tests.support.openai_server import OpenAiServer
-from tests.support.otlp_backend import grpc_backend
-from tests.support.otlp_http import JSON
+from tests.support.otlp import JSON
+from tests.support.otlp_server import grpc_backend
 from tests.support.sender import send
 from tests.support.service import Service
 

@@ -22,9 +22,8 @@ import pytest
 from tests.support.asking import asked, trace_id
 from tests.support.faults import KINDS, VARIABLE, switch_on
 from tests.support.openai_server import OpenAiServer
-from tests.support.otlp_backend import Backend, grpc_backend
-from tests.support.otlp_logs import LogsServer, grpc_server
-from tests.support.required import missing
+from tests.support.otlp_server import Backend, LogsServer, grpc_backend, grpc_server
+from tests.support.processes import missing
 from tests.support.sender import send
 from tests.support.service import Service, children, is_judge
 

@@ -25,9 +25,9 @@ from collector.log.port import (
     New,
     Position,
 )
+from tests.support.clocks import SetClock
 from tests.support.examples import examples
 from tests.support.log_steps import assigned
-from tests.support.ticking import SetClock
 
 PARTITIONS = 2
 TOPICS = (SPANS, CLOSINGS, TRACES, SESSIONS, SIGNALS)

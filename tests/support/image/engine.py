@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tests.support.image import stand_in
-from tests.support.required import missing
+from tests.support.processes import missing
 
 STAND_IN, RAW = "localhost/spanwise-stand-in:1", "localhost/spanwise-stand-in-files:1"
 TRIAL, TRIAL_FILES = "localhost/spanwise-trial:1", "localhost/spanwise-trial-files:1"

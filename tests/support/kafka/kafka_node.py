@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.support.ports import free_ports
+from tests.support.processes import free_ports
 
 POM = Path(__file__).with_name("pom.xml")
 ARCHIVE = "kafka.jsa"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.support.tools.http import ask
+from tests.support.server_program import ask
 from tests.support.tools.scores import spans_of
 
 EXPERIMENT = {"x-mlflow-experiment-id": "0"}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.support.tools.http import ask
+from tests.support.server_program import ask
 from tests.support.tools.scores import spans_of
 
 PROJECT = "/v1/projects/default"

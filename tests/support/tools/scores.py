@@ -13,9 +13,9 @@ from collector.records.signal import Signal
 from collector.records.signal_batch import Published, signals_in
 from tests.support.recordings import requests
 from tests.support.sender import send
+from tests.support.server_program import ask
 from tests.support.service import ROOT, Service
 from tests.support.signals import BASE, encode, headers
-from tests.support.tools.http import ask
 
 CAPTURES = ROOT / "tests" / "data" / "captures"
 RECORDINGS = (

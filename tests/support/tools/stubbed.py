@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 
 from collector.records.signal import Signal
 from collector.sinks.port import Sink
-from tests.support.loopback import Reply, Request
+from tests.support.loopback import Reply, Request, Stub
 from tests.support.signals import encode, signal
 from tests.support.tools.scores import published_signals
-from tests.support.tools.stub import Stub
 
 
 class StubbedTool:

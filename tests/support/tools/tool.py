@@ -9,22 +9,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from tests.support import guarded
-from tests.support.ports import free_ports
-from tests.support.required import missing
+from tests.support.processes import free_ports, missing
+from tests.support.server_program import ServerProgram
 
 FOLDER = Path(__file__).parent
 VENVS = FOLDER.parents[2] / ".cache" / "tools"
@@ -90,7 +85,7 @@ OTELCOL = Tool(
 OUTLETS = (PHOENIX.name, MLFLOW.name, OTELCOL.name)
 
 
-class Server:
+class Server(ServerProgram):
     """The tool over a folder; port and folder outlive `stop` and `start`. Or one that runs already, at `url`."""
 
     def __init__(
@@ -103,9 +98,8 @@ class Server:
         self._filled = {"port": str(port), "other": str(other), "folder": str(folder)}
         self._filled["backend"] = backend
         self.grpc = f"127.0.0.1:{other}"
-        self.url = url or f"http://127.0.0.1:{port}"
+        super().__init__(url or f"http://127.0.0.1:{port}", tool.ready, folder / "server.log")
         self._is_ours = url is None
-        self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Server:
         """Return when it serves."""
@@ -115,42 +109,13 @@ class Server:
         more = {key: value.format(**self._filled) for key, value in self._tool.environment.items()}
         binaries = VENVS / self._tool.name / "bin"
         path = f"{binaries}{os.pathsep}{os.environ.get('PATH', '')}"
-        with (self._folder / "server.log").open("ab") as output:
-            self._process = subprocess.Popen(
-                [binaries / program, *arguments],
-                cwd=self._folder,
-                env=os.environ | {"PATH": path} | more,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        deadline = time.monotonic() + START
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                log = (self._folder / "server.log").read_text(errors="replace")
-                raise AssertionError(f"{self._tool.name} does not serve: {log[-3000:]}")
-            time.sleep(0.2)
-        return self
-
-    def stop(self) -> None:
-        """End it and its workers."""
-        process, self._process = self._process, None
-        if process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait(10)
-
-    def _answers(self) -> bool:
-        try:
-            with urllib.request.urlopen(self.url + self._tool.ready, timeout=5):
-                return True
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code == 405  # it takes another method
-        except OSError:
-            pass
-        return False
+        return self.begin(
+            binaries / program,
+            *arguments,
+            within=START,
+            cwd=self._folder,
+            env=os.environ | {"PATH": path} | more,
+        )
 
 
 def serve(tool: Tool, folder: Path, *, backend: str = "") -> Server:
@@ -158,12 +123,7 @@ def serve(tool: Tool, folder: Path, *, backend: str = "") -> Server:
     url = os.environ.get(f"SPANWISE_TEST_{tool.name.upper()}")
     if url is None and not (VENVS / tool.name / "bin" / tool.name).exists():
         _absent(tool.name)
-    server = Server(tool, folder, url=url, backend=backend)
-    try:
-        return server.start()
-    except BaseException:
-        server.stop()
-        raise
+    return Server(tool, folder, url=url, backend=backend).start()
 
 
 def _absent(name: str) -> NoReturn:

@@ -24,7 +24,7 @@ from collector.base.http_server import GuestServer
 from collector.base.lifecycle import Health
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Admin, Config
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 
 
 @asynccontextmanager

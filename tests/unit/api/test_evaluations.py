@@ -19,7 +19,7 @@ from collector.records.signal import Signal, rfc3339
 from collector.records.signal_batch import signals_in
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 
 ONE = f"{1:032x}"
 DAY = 86_400.0

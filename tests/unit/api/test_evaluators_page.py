@@ -19,7 +19,7 @@ from evaluators.plan import make_plan
 from evaluators.registry import Registry
 from tests.support import api_records as make
 from tests.support.api_stand import NewStand, Stand
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.table import for_each
 
 OURS: tuple[Spec, ...] = tuple(Registry.discover([]))

@@ -16,10 +16,10 @@ from evaluators.expectations import Expectations
 from evaluators.model import ToolCall, Trace
 from tests.support import api_records as make
 from tests.support.api_stand import NewStand, Stand
+from tests.support.clocks import SetClock
 from tests.support.faulty_log import START
 from tests.support.keeping_log import KeepingLog
 from tests.support.table import for_each
-from tests.support.ticking import SetClock
 
 
 def test_a_full_index_evicts_and_never_starts_empty(new_stand: NewStand) -> None:

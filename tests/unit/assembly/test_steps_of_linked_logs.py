@@ -8,6 +8,7 @@ import pytest
 from collector.config.tree import TraceWindow
 from collector.log.port import SPANS, Position, Record
 from collector.otlp.split_logs import split_logs
+from tests.support.growth import steps
 from tests.support.linked_logs import (
     SHAPES,
     Said,
@@ -23,7 +24,6 @@ from tests.support.linked_logs import (
     work,
 )
 from tests.support.open_traces_driver import OpenTracesDriver
-from tests.support.steps import steps
 from tests.support.table import for_each
 
 COUNT = 180

@@ -11,8 +11,7 @@ from collector.base.child import restart_backoff
 from collector.base.errors import LogUnavailable, Permanent, Retryable
 from collector.base.http_client import Client, HttpTarget
 from collector.base.retry import Retry
-from tests.support.loopback import Reply
-from tests.support.tools.stub import Stub, stub
+from tests.support.loopback import Reply, Stub, stub
 
 KEY = "s3cr3t-key"
 

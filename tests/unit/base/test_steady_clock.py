@@ -16,7 +16,7 @@ from collector.judging.budget import DAY, Budget
 from collector.log.families import LogFamilies
 from collector.log.kafka.client import client_settings
 from collector.log.kafka.cluster import Cluster
-from tests.support.machine import Machine
+from tests.support.clocks import Machine
 
 MINUTE, HOUR = 60.0, 3_600.0
 STEPS = [sign * step for step in (10 * MINUTE, 2 * HOUR, 3 * DAY) for sign in (1, -1)]

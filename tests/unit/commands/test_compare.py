@@ -15,10 +15,9 @@ from collector.config.tree import Config
 from tests.support.asking import said
 from tests.support.command import Ended, Run, settings
 from tests.support.dialect_spans import SpanSpec, key_values, request, under
-from tests.support.loopback import Reply
+from tests.support.loopback import Reply, Stub, stub
 from tests.support.recordings import requests, write
 from tests.support.table import for_each
-from tests.support.tools.stub import Stub, stub
 
 BASELINE = {"version": "1.4", "samples": 200, "fail_ratio": 0.08}
 CANDIDATE = {"version": "1.5|x", "samples": 45, "fail_ratio": 0.0, "used": 40}

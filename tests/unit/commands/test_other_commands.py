@@ -15,9 +15,8 @@ from collector.commands.replay import begin
 from collector.config.load import load
 from collector.config.tree import Config
 from tests.support.command import Run, settings
-from tests.support.loopback import Reply
+from tests.support.loopback import TAKEN, Reply, Stub, stub
 from tests.support.table import for_each
-from tests.support.tools.stub import TAKEN, Stub, stub
 
 GIVEN = """
 data_dir: /srv/spanwise

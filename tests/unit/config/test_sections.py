@@ -11,7 +11,7 @@ from collector.commands.config import effective
 from collector.config.load import load
 from collector.config.strict_yaml import MAX_ALIASED, NotYaml, parse, unique
 from collector.config.tree import Config
-from tests.support.cpu import within_cpu
+from tests.support.growth import within_cpu
 from tests.support.table import for_each
 
 

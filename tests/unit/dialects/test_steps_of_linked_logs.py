@@ -7,8 +7,8 @@ from collector.otlp.split_logs import split_logs
 from evaluators.dialects.enrichment.ledger import Ledger
 from evaluators.dialects.read import read_trace
 from evaluators.model import Event, Span
+from tests.support.growth import steps
 from tests.support.linked_logs import CALL_SPAN, CALL_TRACE, SHAPES, Shape, details, request, words
-from tests.support.steps import steps
 from tests.support.table import for_each
 
 COUNT = 300

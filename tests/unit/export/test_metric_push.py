@@ -14,10 +14,8 @@ from collector.config.tree import Config, MetricsTarget
 from collector.doctor.connectivity import undeliverable
 from collector.export.metric_push import MetricPush
 from collector.otlp.signal import METRICS_SERVICE
-from tests.support.loopback import Reply
-from tests.support.otlp_backend import Backend
-from tests.support.otlp_server import over_grpc
-from tests.support.tools.stub import Stub, stub
+from tests.support.loopback import Reply, Stub, stub
+from tests.support.otlp_server import Backend, over_grpc
 from tests.unit.otlp.test_metric_stream import points
 
 NAME = ("spanwise_asked_total", ())

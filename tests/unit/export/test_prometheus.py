@@ -15,7 +15,7 @@ from collector.records.signal import Signal
 from collector.records.signal_batch import batch_records, made
 from collector.records.traces import TraceRecord
 from evaluators.model import Tokens
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.publisher import Publisher, closed_trace
 from tests.support.signals import BASE, covered, failed, hex_of, new, signal, skipped
 from tests.support.state_tables import state_key

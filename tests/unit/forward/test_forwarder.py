@@ -15,7 +15,7 @@ from collector.log.disk.disk_log import DiskLog
 from collector.log.memory import MemoryLog
 from collector.log.port import SPANS, New, Position
 from collector.otlp.sent_form import unread_record
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.forwarding import FakeTransport, ForwardStand, forwarded_spans
 from tests.support.otlp import body, span
 

@@ -28,7 +28,7 @@ from collector.records.traces import TraceRecord, VerdictRecord, WorkRecord
 from evaluators.dialects.read import read_trace
 from evaluators.model import Outcome
 from tests.support.api_records import pieces, trace
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.forwarding import FakeTransport, ForwardStand
 from tests.support.otlp import request, span
 

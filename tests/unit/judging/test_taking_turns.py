@@ -12,9 +12,8 @@ from collector.judging import dispatcher
 from collector.judging.dispatcher import SubjectQueue
 from collector.log.port import TRACES
 from collector.records.sessions import session_key
-from tests.support.eventually import eventually
+from tests.support.clocks import SetClock, eventually
 from tests.support.judging_stand import Stand, turn
-from tests.support.ticking import SetClock
 
 ONE = JudgeConfig(model="m", concurrency=1)
 SLOW = JudgeConfig(model="m", concurrency=1, max_lag=600.0, budget=BudgetConfig(calls_per_minute=1))

@@ -26,7 +26,7 @@ from collector.log.kafka.partition_reader import PartitionReader
 from collector.log.kafka.reader import KafkaReader
 from collector.log.kafka.rights import READ, Right, missing_rights
 from collector.log.port import TRACES, Lag, murmur2, partition_of
-from tests.support.ticking import SetClock
+from tests.support.clocks import SetClock
 
 
 class TellingPartitions(PartitionReader):

@@ -11,8 +11,7 @@ from collector.log.lag import LagMeter, WatchedGroup
 from collector.log.memory import MemoryLog
 from collector.log.port import SPANS, TRACES, Lag
 from collector.service.logs import lag_meter
-from tests.support.eventually import eventually
-from tests.support.ticking import SetClock
+from tests.support.clocks import SetClock, eventually
 
 MINUTE = 60.0
 

@@ -3,7 +3,7 @@
 from collector.log.disk.tail import RECORD_COST, Tail
 from collector.log.embedded.polling import SharedLogTime
 from collector.log.port import SPANS, TRACES, Position, Record
-from tests.support.ticking import SetClock
+from tests.support.clocks import SetClock
 
 PARTITION = (TRACES, 0)
 

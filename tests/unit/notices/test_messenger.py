@@ -15,11 +15,9 @@ from collector.config.notify import NotifyTarget
 from collector.notices import messenger
 from collector.notices.alarms import Alarms
 from collector.notices.messenger import APART, Messenger, TargetLoop
-from tests.support.eventually import eventually
-from tests.support.loopback import Reply
+from tests.support.clocks import SetClock, eventually
+from tests.support.loopback import TAKEN, Reply, Stub, stub
 from tests.support.notices import BROKEN, DROPPED, SLOW, Looked, notice
-from tests.support.ticking import SetClock
-from tests.support.tools.stub import TAKEN, Stub, stub
 
 SECRET = "T000/B000/s3cr3t"
 

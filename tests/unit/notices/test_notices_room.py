@@ -19,8 +19,8 @@ from collector.notices.notices_room import NoticesRoom
 from collector.records.notices import NOTICES
 from collector.records.standing import Fault, Standing, WindowMean
 from tests.support.faulty_log import FaultyLog
+from tests.support.loopback import Stub, stub
 from tests.support.standings import drop
-from tests.support.tools.stub import Stub, stub
 
 LABELS = {"service": "shop", "agent": "clerk", "fault": "tool_failed", "tool": "find_order"}
 STANDING = Standing(

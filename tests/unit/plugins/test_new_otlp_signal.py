@@ -21,8 +21,7 @@ from collector.otlp.split import Piece, SplitRequest
 from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.service import recordings
 from collector.service.recorded_traces import read_recordings
-from tests.support.otlp import body, span
-from tests.support.otlp_http import JSON, post
+from tests.support.otlp import JSON, body, post, span
 from tests.support.receiving import export, serving
 
 # --- the file that is added: collector/records/otlp_events.py --------------------------------------------------------

@@ -34,7 +34,7 @@ from collector.service.logs import groups
 from collector.service.replay import rescore
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.judging_stand import FakeJudges
 from tests.support.scoring_fakes import rules, windows
 from tests.support.table import for_each

@@ -17,8 +17,8 @@ from collector.receiver.overload import (
     Pace,
     share,
 )
+from tests.support.clocks import SetClock
 from tests.support.otlp import body, span
-from tests.support.ticking import SetClock
 
 LIMIT = 30.0
 COMPRESSED = b"\x1f\x8b"

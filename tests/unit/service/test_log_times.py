@@ -12,8 +12,7 @@ from collector.log.memory import MemoryLog
 from collector.log.port import SPANS, TRACES, Lag, New, Reader
 from collector.service.logs import open_log
 from collector.service.rooms import SCORING, ScoreLag, score_lag
-from tests.support.machine import Machine
-from tests.support.ticking import SetClock
+from tests.support.clocks import Machine, SetClock
 
 
 class Stand:

@@ -14,7 +14,7 @@ from collector.base.telemetry import Telemetry
 from collector.log.port import SIGNALS, Commit, New
 from collector.records.signal_batch import NewSignal, Published, made, signal_records
 from collector.sinks.port import Refused
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import new, signal
 from tests.support.sink_contract import a_delivery, committed, count, delivering, outbox

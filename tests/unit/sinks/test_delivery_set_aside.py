@@ -7,7 +7,7 @@ from typing import ClassVar
 from collector.base.errors import Retryable
 from collector.log.port import Position
 from collector.records.signal_batch import Published
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import new, signal
 from tests.support.sink_contract import count, delivering

@@ -24,7 +24,7 @@ from collector.sinks.feedback_delivery import (
 )
 from collector.sinks.jsonl import JsonlSink
 from collector.sinks.port import Refused
-from tests.support.eventually import eventually
+from tests.support.clocks import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.sink_contract import published
 

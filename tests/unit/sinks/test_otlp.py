@@ -13,7 +13,7 @@ from collector.records.signal import Signal
 from collector.sinks.otlp import OtlpSink, event
 from collector.sinks.port import Refused
 from evaluators.judge_use import JudgeUse
-from tests.support.otlp_logs import LogsServer, grpc_server, http_server
+from tests.support.otlp_server import LogsServer, grpc_server, http_server
 from tests.support.signals import BASE, covered, encode, failed, signal
 from tests.support.sink_contract import published
 from tests.support.table import for_each

@@ -10,7 +10,7 @@ import pytest
 from evaluators.judging.answers import AnswerError, read_object, read_rating, to_block
 from evaluators.judging.quotations import Quotations, plain
 from evaluators.resources import Block, UnitInterval
-from tests.support.cpu import within_cpu
+from tests.support.growth import within_cpu
 from tests.support.table import for_each
 
 ANSWERS: dict[str, Any] = json.loads(

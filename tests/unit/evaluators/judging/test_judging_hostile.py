@@ -16,9 +16,9 @@ from evaluators.judging.judge import judge_trace
 from evaluators.judging.prompt import Prompt, fenced, harmless
 from evaluators.model import ModelCall, ToolCall, Trace
 from evaluators.providers.scripted import ScriptedJudge, fitting
-from tests.support.cpu import within_cpu
 from tests.support.evaluating import a_tool, a_trace
 from tests.support.examples import IS_LONG
+from tests.support.growth import within_cpu
 from tests.support.judging import (
     ALL,
     COGITATOR,

@@ -16,8 +16,8 @@ from evaluators.model import JSON, Score, Trace
 from evaluators.providers.schemas import first_error
 from evaluators.trace.argument_correctness import argument_correctness
 from evaluators.trace.tool_correctness import tool_correctness
-from tests.support.cpu import within_cpu
 from tests.support.evaluating import a_call, a_tool, a_trace, argument_error
+from tests.support.growth import within_cpu
 from tests.support.table import for_each
 
 
