@@ -64,6 +64,17 @@ def test_a_turn_is_read_from_records_alone() -> None:
     assert (first.start_time_unix_nano, first.end_time_unix_nano) == (1_050_000_000, 1_400_000_000)
 
 
+def test_what_record_and_span_both_say_counts_once() -> None:
+    trace = beside(*TURN)
+
+    assert (trace.tokens.input, trace.tokens.output, len(trace.model_calls)) == (220, 10, 2)
+    assert (trace.cost_usd, trace.input, trace.output) == (0.75, ASK, SAID)
+    call = one_call(trace)
+    assert (call.arguments, call.span_id) == (COMMAND, span_id(23))
+    assert (trace.root, trace.root_span_id) == ("parentless", span_id(21))
+    assert trace.spans == len(SPANS)
+
+
 # --- calls of tools --------------------------------------------------------------------------------------------------
 
 
@@ -142,6 +153,15 @@ def test_without_ids_a_result_is_of_the_first_decision_that_has_none() -> None:
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_said_on_the_way_to_a_tool_is_no_answer() -> None:
+    said = claude(7, "assistant_response", 1_400, response="I delete it.", request_id="r1")
+
+    trace = trace_of(*TURN, said)
+
+    assert trace.output == SAID
+    assert [call.output for call in trace.model_calls] == ["I delete it.", SAID]
 
 
 def test_an_answer_stays_the_answer_when_the_agent_sets_out_again_and_does_not_come_back() -> None:

@@ -14,11 +14,12 @@ from evaluators.model import Trace
 from tests.support.agent_records import words
 from tests.support.conventions import AGENT, CHAT, asked, says
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, changed, request, span_id, trace_of
+from tests.support.service import ROOT
 from tests.support.table import for_each
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
 
 MODEL = {**CHAT, "gen_ai.request.model": "gpt-4o-mini"}
-ROOT = SpanSpec(id=1, name="invoke_agent", end=9, attributes=AGENT)
+ROOT_SPAN = SpanSpec(id=1, name="invoke_agent", end=9, attributes=AGENT)
 FIRST = SpanSpec(id=2, parent=1, start=1, end=2, attributes=MODEL)
 SECOND = SpanSpec(id=3, parent=1, start=3, end=4, attributes=MODEL)
 TOOL = {"id": "c1", "function": {"name": "get_weather", "arguments": json.dumps(ARGUMENTS)}}
@@ -63,9 +64,9 @@ def without_digest(trace: Trace) -> Trace:
 def test_records_read_word_by_word_as_the_events_of_their_spans(
     records: tuple[SpanSpec, ...],
 ) -> None:
-    lent = trace_of(ROOT, FIRST, SECOND, *records)
+    lent = trace_of(ROOT_SPAN, FIRST, SECOND, *records)
 
-    carried = trace_of(ROOT, as_events(FIRST), as_events(SECOND))
+    carried = trace_of(ROOT_SPAN, as_events(FIRST), as_events(SECOND))
     assert without_digest(lent) == without_digest(carried)
     assert (lent.input, lent.output, one_call(lent).result) == (QUESTION, ANSWER, RESULT)
 
@@ -77,12 +78,12 @@ def test_details_read_word_by_word_as_the_attributes_of_their_span() -> None:
         "gen_ai.usage.input_tokens": 7,
         "gen_ai.usage.output_tokens": 3,
     }
-    carried = trace_of(ROOT, changed(FIRST, **details))
+    carried = trace_of(ROOT_SPAN, changed(FIRST, **details))
 
     wordings: tuple[dict[str, Any], ...] = (details, {"body": details})
     for given in wordings:
         record = words(9, DETAILS, 2, of=2, **given)
-        lent = trace_of(ROOT, FIRST, record)
+        lent = trace_of(ROOT_SPAN, FIRST, record)
 
         assert without_digest(lent) == without_digest(carried)
         assert (lent.input, lent.output, lent.tokens.input) == (QUESTION, ANSWER, 7)
@@ -91,13 +92,13 @@ def test_details_read_word_by_word_as_the_attributes_of_their_span() -> None:
 def test_what_a_span_says_itself_wins() -> None:
     other: dict[str, Any] = {"gen_ai.request.model": "another", "gen_ai.usage.input_tokens": 7}
 
-    trace = trace_of(ROOT, FIRST, words(9, DETAILS, 2, of=2, **other))
+    trace = trace_of(ROOT_SPAN, FIRST, words(9, DETAILS, 2, of=2, **other))
 
     assert (trace.models, trace.tokens.input) == (("gpt-4o-mini",), 7)
 
 
 def test_the_order_of_requests_changes_nothing() -> None:
-    pieces = [request(spec) for spec in (ROOT, FIRST, SECOND, *RECORDS)]
+    pieces = [request(spec) for spec in (ROOT_SPAN, FIRST, SECOND, *RECORDS)]
     first = read_trace(pieces, trace_id=TRACE_ID, closed="idle")
     for seed in range(5):
         random.Random(seed).shuffle(pieces)
@@ -110,21 +111,23 @@ def test_the_digest_names_the_records_that_lent_words() -> None:
     spans = [span_id(each) for each in (1, 2, 3)]
     records = [span_id(spec.id) for spec in RECORDS]
 
-    assert trace_of(ROOT, FIRST, SECOND).digest == trace_digest(spans)
-    assert trace_of(ROOT, FIRST, SECOND, *RECORDS).digest == trace_digest(spans, records)
-    assert trace_of(ROOT, FIRST, SECOND, *RECORDS[1:]).digest == trace_digest(spans, records[1:])
+    assert trace_of(ROOT_SPAN, FIRST, SECOND).digest == trace_digest(spans)
+    assert trace_of(ROOT_SPAN, FIRST, SECOND, *RECORDS).digest == trace_digest(spans, records)
+    assert trace_of(ROOT_SPAN, FIRST, SECOND, *RECORDS[1:]).digest == trace_digest(
+        spans, records[1:]
+    )
 
 
 def test_records_are_no_spans_of_the_trace() -> None:
-    trace = trace_of(ROOT, FIRST, SECOND, *RECORDS)
+    trace = trace_of(ROOT_SPAN, FIRST, SECOND, *RECORDS)
 
     assert (trace.spans, trace.root, trace.root_span_id) == (3, "parentless", span_id(1))
 
 
 def test_words_whose_span_has_not_come_are_one_model_call() -> None:
     """Until it comes, when they are its words."""
-    before = trace_of(ROOT, FIRST, *RECORDS)
-    after = trace_of(ROOT, FIRST, SECOND, *RECORDS)
+    before = trace_of(ROOT_SPAN, FIRST, *RECORDS)
+    after = trace_of(ROOT_SPAN, FIRST, SECOND, *RECORDS)
 
     assert len(before.model_calls) == len(after.model_calls) == 2
     assert before.output == after.output == ANSWER
@@ -133,7 +136,7 @@ def test_words_whose_span_has_not_come_are_one_model_call() -> None:
 def test_a_record_without_words_says_nothing_of_a_call() -> None:
     record = words(9, "", 2, of=2, body="HTTP Request: POST /v1/chat/completions", scope="httpx")
 
-    trace = trace_of(ROOT, FIRST, record)
+    trace = trace_of(ROOT_SPAN, FIRST, record)
 
     assert (len(trace.model_calls), trace.input, trace.output) == (1, None, None)
 
@@ -147,77 +150,36 @@ def test_every_agent_that_speaks_in_logs_has_a_lender() -> None:
 # --- bodies of legacy message events of Bedrock, google-genai and Vertex AI ------------------------------------------
 
 
-_Bodies = list[tuple[str, Any]]
+Bodies = list[tuple[str, Any]]
 """Event after `gen_ai.`, and body; of one model call."""
-NAME = "get_weather"
-CALLS = [{"id": "c1", "type": "function", "function": {"name": NAME, "arguments": ARGUMENTS}}]
-GEMINI_CALL = {"function_call": {"name": NAME, "args": ARGUMENTS}}
-BACK = {"function_response": {"name": NAME, "response": {"result": RESULT}}}
-
-
-def choice(**body: Any) -> tuple[str, Any]:
-    return "choice", {"index": 0, "finish_reason": "stop", **body}
-
-
-BEDROCK: tuple[_Bodies, _Bodies] = (
-    [
-        ("user.message", {"content": [{"text": QUESTION}]}),
-        choice(message={"role": "assistant", "tool_calls": CALLS}),
-    ],
-    [
-        ("user.message", {"content": [{"text": QUESTION}]}),
-        ("assistant.message", {"tool_calls": CALLS}),
-        ("tool.message", {"id": "c1", "content": RESULT}),
-        choice(message={"role": "assistant", "content": [{"text": ANSWER}]}),
-    ],
+LEGACY: dict[str, tuple[Bodies, Bodies]] = json.loads(
+    (ROOT / "tests/data/dialects/legacy_events.json").read_text()
 )
-GOOGLE_GENAI: tuple[_Bodies, _Bodies] = (
-    [
-        ("user.message", {"content": QUESTION}),
-        choice(content={"role": "model", "parts": [GEMINI_CALL]}),
-    ],
-    [
-        ("user.message", {"content": {"role": "user", "parts": [{"text": QUESTION}]}}),
-        ("user.message", {"content": {"role": "model", "parts": [GEMINI_CALL]}}),
-        ("user.message", {"content": {"role": "user", "parts": [BACK]}}),
-        choice(content={"role": "model", "parts": [{"text": ANSWER}]}),
-    ],
-)
-VERTEX: tuple[_Bodies, _Bodies] = (
-    [
-        ("user.message", {"role": "user", "content": QUESTION}),
-        choice(message={"role": "model"}, tool_calls=CALLS),
-    ],
-    [
-        ("user.message", {"role": "user", "content": QUESTION}),
-        ("tool.message", {"role": "user", "id": "c1", "content": RESULT}),
-        choice(message={"role": "model", "content": ANSWER}),
-    ],
-)
+"""SDK -> what it writes of a call that asks for the tool, and of one that answers."""
 
 
-def records(call: int, at: int, bodies: _Bodies) -> list[SpanSpec]:
+def records(call: int, at: int, bodies: Bodies) -> list[SpanSpec]:
     return [
         words(10 * call + number, f"gen_ai.{event}", at + number, of=call, body=body)
         for number, (event, body) in enumerate(bodies)
     ]
 
 
-@for_each("sdk", [BEDROCK, GOOGLE_GENAI, VERTEX])
-def test_question_answer_call_and_result_are_read(sdk: tuple[_Bodies, _Bodies]) -> None:
-    chat = {**CHAT, "gen_ai.request.model": "m"}
+@for_each("sdk", LEGACY)
+def test_question_answer_call_and_result_are_read(sdk: str) -> None:
+    asks, answers = LEGACY[sdk]
 
     trace = trace_of(
-        SpanSpec(id=1, name="invoke_agent", end=900, attributes=AGENT),
-        SpanSpec(id=2, parent=1, start=100, end=200, attributes=chat),
-        *records(2, 110, sdk[0]),
-        SpanSpec(id=3, parent=1, start=300, end=400, attributes=chat),
-        *records(3, 310, sdk[1]),
+        replace(ROOT_SPAN, end=900),
+        replace(FIRST, start=100, end=200),
+        *records(2, 110, asks),
+        replace(SECOND, start=300, end=400),
+        *records(3, 310, answers),
     )
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
     call = one_call(trace)
-    assert (call.name, call.arguments) == (NAME, ARGUMENTS)
+    assert (call.name, call.arguments) == ("get_weather", ARGUMENTS)
     assert RESULT in str(call.result)
 
 

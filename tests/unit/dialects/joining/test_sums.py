@@ -64,37 +64,34 @@ EXACT = 30 * 3e-6 + 100_000 * 3e-7 + 5_000 * 3.75e-6 + 1000 * 1.5e-5
 """USD: 30 tokens sent, 100,000 read from the cache, 5,000 written to it, 1,000 answered."""
 
 
-def priced(**attributes: Any) -> float | None:
-    return trace_of({**MODEL, **attributes}).cost_usd
+USAGE = {"cache_read_input_tokens": 100_000, "cache_creation_input_tokens": 5_000}
+ANTHROPIC = {"gen_ai.provider.name": "anthropic"}
 
 
-@for_each("provider", [{}, {"gen_ai.system": "vertex_ai"}, {"gen_ai.provider.name": "anthropic"}])
-@for_each("form", ["{}_input_tokens", "{}.input_tokens"])
-def test_beside_the_input(provider: dict[str, str], form: str) -> None:
-    counts = {
-        "gen_ai.usage.input_tokens": 30,
-        f"gen_ai.usage.{form.format('cache_read')}": 100_000,
-        f"gen_ai.usage.{form.format('cache_creation')}": 5_000,
-    }
+@for_each(
+    "end,sent,provider",
+    [
+        # beside the input
+        *(
+            (end, 30, provider)
+            for end in ("_input_tokens", ".input_tokens")
+            for provider in ({}, {"gen_ai.system": "vertex_ai"}, ANTHROPIC)
+        ),
+        (".input_tokens", 105_030, ANTHROPIC),  # within it, as the conventions count for Anthropic
+    ],
+)
+def test_the_cost_of_a_cache_in_every_spelling(
+    end: str, sent: int, provider: dict[str, str]
+) -> None:
+    cached = {f"cache_read{end}": 100_000, f"cache_creation{end}": 5_000}
+    counts = under("gen_ai.usage.", input_tokens=sent, **cached)
 
-    assert priced(**counts, **provider) == pytest.approx(EXACT)
-
-
-def test_within_the_input_as_the_conventions_count_for_anthropic() -> None:
-    counts = {
-        "gen_ai.provider.name": "anthropic",
-        "gen_ai.usage.input_tokens": 105_030,
-        "gen_ai.usage.cache_read.input_tokens": 100_000,
-        "gen_ai.usage.cache_creation.input_tokens": 5_000,
-    }
-
-    assert priced(**counts) == pytest.approx(EXACT)
+    assert trace_of({**MODEL, **counts, **provider}).cost_usd == pytest.approx(EXACT)
 
 
-def test_in_a_usage_object() -> None:
-    counts = {"cache_read_input_tokens": 100_000, "cache_creation_input_tokens": 5_000}
-    usage = {"input_tokens": 30, "output_tokens": 1000, **counts}
-    own = {"model.name": MODEL["gen_ai.request.model"], "usage_details": json.dumps(usage)}
+def test_the_cost_of_a_cache_in_a_usage_object() -> None:
+    usage = json.dumps({"input_tokens": 30, "output_tokens": 1000, **USAGE})
+    own = {"model.name": MODEL["gen_ai.request.model"], "usage_details": usage}
 
     found = trace_of(under("langfuse.observation.", type="generation", **own)).cost_usd
 
@@ -129,32 +126,8 @@ def answer(number: int, scope: str, text: str = "a", output: int = 10, **more: A
     return model(number, number, answer=said(text), scope=scope, attributes=own, **place)
 
 
-def counted(first: SpanSpec, later: SpanSpec) -> Tokens:
-    agent = SpanSpec(id=2, parent=1, attributes=AGENT, end=20)
-    return trace_of(SpanSpec(id=1, end=20), agent, first, later).tokens
-
-
 R1: dict[str, Any] = {ID: "r1"}
-
-
-@for_each(
-    "one,two,cached",
-    [
-        (R1, {}, None),
-        ({}, R1, None),
-        (R1 | {CACHED: 64}, R1, 64),
-        (R1, R1 | {CACHED: 64}, 64),
-        ({CACHED: 0}, {}, 0),
-    ],
-)
-def test_ids_on_one_side_and_other_cached_counts(
-    one: dict[str, Any], two: dict[str, Any], cached: int | None
-) -> None:
-    tokens = counted(answer(3, "instr.a", own=one), answer(4, "instr.b", own=two))
-
-    assert tokens == Tokens(input=100, output=10, cached=cached)
-
-
+R2: dict[str, Any] = {ID: "r2"}
 FIRST = answer(3, "a.b", own=R1, output=4, parent=1)
 
 
@@ -163,31 +136,35 @@ def beside(scope: str, own: dict[str, Any], **more: Any) -> SpanSpec:
     return answer(4, scope, own=own, output=3, **more)
 
 
+def same(one: dict[str, Any], two: dict[str, Any]) -> tuple[SpanSpec, SpanSpec]:
+    return answer(3, "instr.a", own=one), answer(4, "instr.b", own=two)
+
+
 @for_each(
-    "first,second,output",
+    "spans,tokens",
     [
-        (FIRST, beside("sdk", R1), 3),
-        (answer(3, "a.b", own=R1, output=3, parent=1), beside("sdk", {}), 3),  # by counts
-        (FIRST, beside("sdk", R1, start=18, end=19), 7),  # one after the other
-        (FIRST, beside("a.b", R1), 7),  # the same instrumentation
-        (FIRST, beside("sdk", {ID: "r2"}), 7),  # another answer
+        # ids on one side, and other counts of what was cached
+        *((each, (100, 10, None)) for each in (same(R1, {}), same({}, R1))),
+        (same(R1 | {CACHED: 64}, R1), (100, 10, 64)),
+        (same(R1, R1 | {CACHED: 64}), (100, 10, 64)),
+        (same({CACHED: 0}, {}), (100, 10, 0)),
+        # an SDK and an instrumentation, by id and by counts
+        ((FIRST, beside("sdk", R1)), (100, 3, None)),
+        ((answer(3, "a.b", own=R1, output=3, parent=1), beside("sdk", {})), (100, 3, None)),
+        # two answers: one after the other, of one instrumentation, with other ids, with other words
+        ((FIRST, beside("sdk", R1, start=18, end=19)), (200, 7, None)),
+        ((FIRST, beside("a.b", R1)), (200, 7, None)),
+        ((FIRST, beside("sdk", R2)), (200, 7, None)),
+        (same(R1, R2), (200, 20, None)),
+        ((answer(3, "a", "yes"), answer(4, "b", "no")), (200, 20, None)),
+        ((answer(3, "a"), answer(4, "a")), (200, 20, None)),
     ],
 )
-def test_an_sdk_and_an_instrumentation_that_record_one_answer_are_one_call(
-    first: SpanSpec, second: SpanSpec, output: int
+def test_what_two_libraries_recorded_of_one_answer_is_one_call(
+    spans: tuple[SpanSpec, SpanSpec], tokens: tuple[int, int, int | None]
 ) -> None:
-    tokens = counted(first, second)
+    agent = SpanSpec(id=2, parent=1, attributes=AGENT, end=20)
 
-    assert (tokens.input, tokens.output) == (100 if output == 3 else 200, output)
+    found = trace_of(SpanSpec(id=1, end=20), agent, *spans).tokens
 
-
-@for_each(
-    "first,later",
-    [
-        (answer(3, "a", own=R1), answer(4, "b", own={ID: "r2"})),  # other ids
-        (answer(3, "a", "yes"), answer(4, "b", "no")),  # other words
-        (answer(3, "a"), answer(4, "a")),  # one library
-    ],
-)
-def test_answers_that_differ_are_two(first: SpanSpec, later: SpanSpec) -> None:
-    assert counted(first, later).input == 200
+    assert (found.input, found.output, found.cached) == tokens
