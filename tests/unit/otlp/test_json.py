@@ -9,8 +9,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.base.errors import TooLarge, Undecodable
 from collector.otlp import walk, wire
 from collector.otlp.json import to_protobuf
-from collector.otlp.split import LARGE_REQUEST, split_by_trace
-from collector.otlp.walk import LARGE_SPAN
+from collector.otlp.split import split_by_trace
 from tests.support.hostile import field_of
 from tests.support.otlp import body, span
 
@@ -107,17 +106,6 @@ def test_punctuation_in_texts_does_not_count(text: bytes) -> None:
     sent = b'{"unknown":["' + text + b'"],"resourceSpans":[{}]}'
 
     assert to_protobuf(sent, _REQUEST).request == b"\x0a\x00"
-
-
-def test_a_large_request_is_checked_span_by_span_and_repaired() -> None:
-    texts = ["x" * LARGE_SPAN] * (LARGE_REQUEST // LARGE_SPAN)
-    sound = body(*[span(1, n, text=text) for n, text in enumerate(texts, 1)])
-    sent = body(*[span(1, n, text=text) for n, text in enumerate([*texts, "needle"], 1)])
-
-    assert split_by_trace(sound, max_item=LARGE).pieces[0].value == sound
-    result = split_by_trace(sent.replace(b"needle", b"nee\xffle"), max_item=LARGE)
-
-    assert (result.accepted, result.repaired) == (len(texts) + 1, 1)
 
 
 _REQUEST = ExportTraceServiceRequest

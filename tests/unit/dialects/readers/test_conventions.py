@@ -239,24 +239,23 @@ def rig(own: dict[str, Any], target: str = "rig::agent_chat") -> dict[str, Any]:
     return {NAME: "step", "target": target, "busy_ns": 1, "idle_ns": 1, **own}
 
 
-@for_each("step", [{**CHAT, **COUNTS}, tool()])
-def test_a_step_alone_is_no_turn(step: dict[str, Any]) -> None:
-    trace = trace_of(rig(step))
+@for_each(
+    "spans,is_turn",
+    [
+        ([rig({**CHAT, **COUNTS})], False),  # a step alone
+        ([rig(tool())], False),
+        ([{NAME: "turn"}, rig({**CHAT, **COUNTS})], True),  # under a span of the application
+        ([rig({**CHAT, **COUNTS}, "rig::completions")], True),  # a model without an agent
+    ],
+)
+def test_steps_of_rig_are_a_turn_where_something_is_around_them(
+    spans: list[dict[str, Any]], is_turn: bool
+) -> None:
+    trace = trace_of(*spans)
 
-    assert not trace.is_turn
-    assert (trace.tokens.input, trace.cost_usd) == (None, None)
+    assert trace.is_turn is is_turn
+    assert trace.tokens.input == (5 if is_turn else None)
     assert len(trace.tool_calls) + len(trace.model_calls) == 1
-
-
-def test_steps_under_a_span_of_the_application_are_a_turn() -> None:
-    trace = trace_of({NAME: "turn"}, rig({**CHAT, **COUNTS}))
-
-    assert trace.is_turn
-    assert trace.tokens.input == 5
-
-
-def test_a_model_that_is_called_without_an_agent_is_a_turn() -> None:
-    assert trace_of(rig({**CHAT, **COUNTS}, "rig::completions")).is_turn
 
 
 # --- GitHub Copilot CLI ----------------------------------------------------------------------------------------------

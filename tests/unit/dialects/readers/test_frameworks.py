@@ -45,18 +45,17 @@ def haystack(*, failed: bool = False, underscore: bool = False) -> Trace:
     )
 
 
-def test_haystack_2_components() -> None:
-    trace = haystack()
+@for_each("underscore", [False, True])  # before 2.13 fields were named so
+def test_haystack_2_components(underscore: bool) -> None:
+    trace = haystack(underscore=underscore)
 
-    assert_whole(trace)
-    assert (trace.tokens.input, trace.models) == (7, ("gpt-4o",))
-    assert haystack(failed=True).tool_calls[0].error == RESULT
+    assert (trace.input, trace.output) == (QUESTION, ANSWER)
+    assert (trace.tokens.input, trace.tokens.output, trace.models) == (7, 2, ("gpt-4o",))
 
 
-def test_haystack_before_2_13_names_its_fields_with_an_underscore() -> None:
-    trace = haystack(underscore=True)
-
-    assert (trace.input, trace.output, trace.tokens.output) == (QUESTION, ANSWER, 2)
+def test_a_tool_of_haystack_says_whether_it_failed() -> None:
+    assert_whole(haystack())
+    assert one_call(haystack(failed=True)).error == RESULT
 
 
 # --- pydantic-ai before 0.1 ------------------------------------------------------------------------------------------
@@ -97,15 +96,11 @@ TITLE = called_model(
 WORK = called_model(2, "You are opencode.", RELEASE, 20)
 
 
-def test_a_title_is_no_answer_but_costs_tokens() -> None:
+def test_a_title_is_neither_question_nor_answer_but_costs_tokens() -> None:
     both, alone = trace_of(TITLE, WORK), trace_of(TITLE)
 
-    assert (both.output, both.tokens.input) == (RELEASE, 30)
-    assert (alone.output, alone.tokens.input) == (None, 10)
-
-
-def test_the_quotes_of_the_command_line_are_no_words_of_the_person() -> None:
-    assert trace_of(TITLE, WORK).input == IN_QUOTES.strip('"')
+    assert (both.input, both.output) == (IN_QUOTES.strip('"'), RELEASE)
+    assert (alone.output, alone.tokens.input, both.tokens.input) == (None, 10, 30)
 
 
 @for_each("code,error", [(1, "no such file"), (0, None)])
