@@ -1,19 +1,17 @@
 """Words that come as log records are read as if their span had carried them, whichever came first."""
 
 import json
-import random
 from dataclasses import replace
 from typing import Any
 
 from evaluators.dialects.enrichment.enrich import ENRICHERS
-from evaluators.dialects.read import read_trace
 from evaluators.dialects.turns.place import AgentEvent
 from evaluators.dialects.turns.registry import LOG_AGENTS, place_record
 from evaluators.digest import trace_digest
 from evaluators.model import Trace
 from tests.support.agent_records import words
 from tests.support.conventions import AGENT, CHAT, asked, says
-from tests.support.dialect_spans import TRACE_ID, SpanSpec, changed, request, span_id, trace_of
+from tests.support.dialect_spans import SpanSpec, changed, span_id, trace_of
 from tests.support.service import ROOT
 from tests.support.table import for_each
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
@@ -95,16 +93,6 @@ def test_what_a_span_says_itself_wins() -> None:
     trace = trace_of(ROOT_SPAN, FIRST, words(9, DETAILS, 2, of=2, **other))
 
     assert (trace.models, trace.tokens.input) == (("gpt-4o-mini",), 7)
-
-
-def test_the_order_of_requests_changes_nothing() -> None:
-    pieces = [request(spec) for spec in (ROOT_SPAN, FIRST, SECOND, *RECORDS)]
-    first = read_trace(pieces, trace_id=TRACE_ID, closed="idle")
-    for seed in range(5):
-        random.Random(seed).shuffle(pieces)
-        twice = [*pieces, *pieces]
-
-        assert read_trace(twice, trace_id=TRACE_ID, closed="idle") == first
 
 
 def test_the_digest_names_the_records_that_lent_words() -> None:

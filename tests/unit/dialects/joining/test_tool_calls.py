@@ -36,23 +36,6 @@ def names_of(*spans: SpanSpec) -> list[str]:
     return [name for name, _, _ in calls_of(*spans)]
 
 
-def test_calls_without_ids_are_joined_by_arguments_before_order() -> None:
-    spans = [
-        ran(n, n, "f", parent=0, arguments=json.dumps({"a": a}), result=f"r{a}")
-        for n, a in ((2, 2), (3, 1))
-    ]
-    trace = trace_of(asking(call("f", "c1", a=1), call("f", "c2", a=2)), *spans)
-
-    found = [(c.id, c.arguments["a"], c.result) for c in trace.tool_calls]
-    assert found == [("c2", 2, "r2"), ("c1", 1, "r1")]
-
-
-def test_a_history_repeated_in_every_request_makes_no_calls() -> None:
-    old = [{"role": "assistant", "parts": [call("f", "old", a=1)]}, json.loads(asked("next"))[0]]
-
-    assert calls_of(*(model(n, n, json.dumps(old), parent=0) for n in (1, 2))) == []
-
-
 def test_a_failed_tool_says_why() -> None:
     events = [raised("TimeoutError", "too slow")]
     trace = trace_of(

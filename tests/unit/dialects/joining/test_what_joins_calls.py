@@ -39,17 +39,6 @@ def seen(trace: Trace) -> list[tuple[str | None, Any, Any]]:
     return [(c.id, c.arguments, c.result) for c in calls]
 
 
-@for_each("skew", [-120_000, -4_000, -1_000, 1_000, 120_000])
-@for_each("ids", [("c0", "c1"), (None, None)])
-def test_a_tools_host_with_another_clock_makes_no_second_call(
-    skew: int, ids: tuple[str | None, str | None]
-) -> None:
-    at = AT + skew
-    trace = trace_of(*ASKED_FOR_TWO, issue(3, at + 2, ids[1], n=1), issue(4, at + 3, ids[0], n=0))
-
-    assert seen(trace) == [(f"c{n}", {"n": n}, f"issue {{'n': {n}}}") for n in (0, 1)]
-
-
 def test_arguments_join_before_the_time_does() -> None:
     """Of two requests of one tool, the first left a span by a clock that is behind, the other none."""
     trace = trace_of(
