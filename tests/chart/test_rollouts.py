@@ -50,18 +50,13 @@ def test_a_pipeline_fits_the_schema_of_its_tool(name: str, schema: str) -> None:
     assert [each.message for each in validator.iter_errors(written)] == []
 
 
-def test_the_web_provider_asks_by_parameters_that_there_are() -> None:
+def test_gates_ask_by_parameters_that_there_are() -> None:
     (metric,) = example("analysis-template.yaml")["spec"]["metrics"]
     address = urlsplit(str(metric["provider"]["web"]["url"]))
-
     assert address.path == "/api/v1/compare"
     assert set(parse_qs(address.query)) <= set(api.PARAMETERS)
 
-
-def test_the_gate_is_sent_fields_that_there_are() -> None:
-    webhooks = example("canary.yaml")["spec"]["analysis"]["webhooks"]
-
-    for each in webhooks:
+    for each in example("canary.yaml")["spec"]["analysis"]["webhooks"]:
         assert urlsplit(str(each["url"])).path == "/api/v1/compare/gate"
         assert set(each["metadata"]) <= {*api.PARAMETERS, "type"}
         assert each["metadata"]["type"] == each["type"]

@@ -1,9 +1,11 @@
-"""The real process forwards what it should over an outage of its backend and `kill -9`, with `keep` and without."""
+"""The real process forwards what it should over outages, `kill -9`, TLS, and to a backend that wants fewer pings."""
 
+import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from tests.support.asking import asked
 from tests.support.certificates import make, of_another_name
 from tests.support.clocks import eventually
 from tests.support.otlp import body, span
@@ -105,3 +108,63 @@ async def test_over_tls_a_backend_of_another_name_gets_nothing_and_the_named_one
             await eventually(lambda: arrived(named) == {1: 2})
         finally:
             running.kill()
+
+
+HTTP2_SETTINGS = bytes.fromhex("000000040000000000")
+TOO_MANY = b"too_many_pings"
+GOAWAY = (
+    (8 + len(TOO_MANY)).to_bytes(3, "big")
+    + bytes.fromhex("0700000000")
+    + (0).to_bytes(4, "big")  # the last stream that was taken: none
+    + (0x0B).to_bytes(4, "big")  # ENHANCE_YOUR_CALM
+    + TOO_MANY
+)
+CALMED = 2
+"""Connections that are refused so; later ones are served."""
+
+
+@asynccontextmanager
+async def calming(port: int) -> AsyncGenerator[str]:
+    """In front of a backend on this port; the address."""
+    calmed = 0
+
+    async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal calmed
+        if calmed < CALMED:
+            calmed += 1
+            await reader.read(1 << 16)
+            writer.write(HTTP2_SETTINGS + GOAWAY)
+            writer.close()
+            return
+        theirs, ours = await asyncio.open_connection("127.0.0.1", port)
+        async with asyncio.TaskGroup() as both:
+            both.create_task(pipe(reader, ours))
+            both.create_task(pipe(theirs, writer))
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        assert calmed == CALMED
+        server.close()
+
+
+async def test_a_backend_that_wants_calm_gets_everything(tmp_path: Path) -> None:
+    with Service(tmp_path / "backend", "embedder.kind=none") as backend:
+        async with calming(int(backend.grpc.rpartition(":")[2])) as address:
+            forward = json.dumps({"endpoint": address})
+
+            def sessions() -> set[str]:
+                return {each["session_id"] for each in backend.signals()}
+
+            def send_some() -> None:
+                settings = ("embedder.kind=none", f"forward={forward}")
+                with Service(tmp_path / "data", *settings) as service:
+                    send(service.grpc, *(asked(f"s{n}", "hello") for n in range(5)))
+                    backend.wait_for("all of them", lambda: "s4" in sessions())
+                    assert service.get("/readyz") is not None
+
+            await asyncio.to_thread(send_some)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -49,25 +49,13 @@ def blocks(*languages: str, page: Path = README) -> list[str]:
     return [code for language, code in BLOCK.findall(page.read_text()) if language in languages]
 
 
-def lines() -> Iterator[str]:
-    """Command lines of shell blocks, continued lines joined, prompts and comments left out."""
-    for block in blocks("sh", "bash", "console", "shell"):
-        for line in block.replace("\\\n", " ").splitlines():
-            yield line.strip().removeprefix("$ ")
-
-
 def commands() -> list[list[str]]:
     """The arguments of every `spanwise ...` that is shown, in a block or within a sentence."""
-    found: dict[str, list[str]] = {}
     within = re.findall(r"`([^`\n]*\bspanwise [^`\n]*)`", README.read_text())
-    for line in (*lines(), *within):
-        for part in re.split(r"\||&&|;", line):
-            words = shlex.split(part, comments=True)
-            while words and re.fullmatch(r"[A-Z_][A-Z0-9_]*=.*", words[0]):
-                words.pop(0)
-            if len(words) > 1 and Path(words[0]).name == "spanwise":
-                found[" ".join(words[1:])] = words[1:]
-    return list(found.values())
+    shown = [line for block in blocks("sh") for line in block.splitlines()]
+    parts = [part for line in (*shown, *within) for part in re.split(r"\||&&|;", line)]
+    found = [shlex.split(part, comments=True) for part in parts]
+    return [words[1:] for words in found if words and Path(words[0]).name == "spanwise"]
 
 
 def test_it_is_one_screen_with_commands() -> None:
@@ -103,8 +91,7 @@ def test_its_first_commands_do_what_it_says(tmp_path: Path) -> None:
         start_new_session=True,
     )
     try:
-        printed = until(f"curl -sf {page}/readyz", settings)
-        assert printed
+        until(f"curl -sf {page}/readyz", settings)
         shell(agent, settings)
         found = until(curl.replace("127.0.0.1:4390", page), settings)
         assert found == shown + "\n"
@@ -116,7 +103,9 @@ def test_its_first_commands_do_what_it_says(tmp_path: Path) -> None:
             printed = shell(f"{export} OTEL_SERVICE_NAME={service}; {ANY_EXPORTER}", settings)
             assert printed == export.rpartition("=")[2] + "\n"
             until(f"curl -s {page}/api/v1/sessions?service={service} | grep a-turn", settings)
-        printed = shell(f"{doctor()} --set admin.port={ports['4390']}", settings)
+        assert ["doctor"] in commands()
+        doctor = f".venv/bin/spanwise doctor --set admin.port={ports['4390']}"
+        printed = shell(doctor, settings)
         assert "my-shop: genai: 1 turn in 1 trace" in printed
     finally:
         os.killpg(process.pid, signal.SIGTERM)
@@ -144,12 +133,6 @@ def test_offline_scoring_needs_no_network_at_all() -> None:
 
     assert done.returncode == 0, done.stderr
     assert "coherence" in done.stdout
-
-
-def doctor() -> str:
-    """The doctor as README names it, where `make install` puts it."""
-    assert ["doctor"] in commands()
-    return ".venv/bin/spanwise doctor"
 
 
 def shell(command: str, environment: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The service, once it has started, gives its threads the interpreter within less than a slice of its event loop."""
+"""A service at rest wakes up rarely, and gives its threads the interpreter in less than a slice of its event loop."""
 
 import subprocess
 import sys
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.base.time_slice import SLICE, TURN
+from tests.bench.rest import at_rest
 from tests.support.service import ROOT
 
 pytestmark = pytest.mark.e2e
@@ -43,3 +44,8 @@ def test_a_thread_waits_for_less_than_a_slice(tmp_path: Path) -> None:
 
     assert float(done.stdout) == pytest.approx(TURN, abs=2e-6)
     assert TURN < SLICE / 2
+
+
+def test_a_service_that_is_sent_nothing_wakes_up_a_few_times_a_second() -> None:
+    """Twice, and some for what the threads of its event loop hand over."""
+    assert at_rest(seconds=5).wakeups <= 5
