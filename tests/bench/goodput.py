@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.otlp.split import split_by_trace
 from tests.bench.load import Request, requests
 from tests.bench.measure import MEMORY_SHARE, prepared, served
-from tests.support.received_log import spans_of
+from tests.support.otlp import spans_of
 from tests.support.service import ROOT, Service
 
 TRACES = 150
@@ -94,7 +94,3 @@ def _whole_traces() -> list[Request]:
     ]
     read = ExportTraceServiceRequest.FromString
     return [Request(each, len(spans_of(read(each)))) for each in pieces]
-
-
-if __name__ == "__main__":
-    print(goodput_ratio())

@@ -1,18 +1,17 @@
 """How long lists of sessions take, and the page that shows them, while the index holds a hundred thousand.
 
-    python -m tests.bench.index_scale [--sessions 100000]
+    python -m tests.bench --only lists
 
 One-trace sessions of four services and a thousand agents, and one agent with five sessions that are the oldest. The
 requests go through the application, from its URL to the bytes of its answer.
 """
 
-import argparse
 import asyncio
 import itertools
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from collector.records.codec import encode
 from collector.records.signal_batch import batch_records, made
 from collector.records.traces import TraceRecord
 from evaluators.model import Tokens, Trace
-from tests.bench.measure import at_most, heading
 from tests.bench.test_index_cost import SESSION, TRACE, WORDS
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
@@ -87,15 +85,15 @@ def _agent(number: int) -> str:
     return f"agent-{number % AGENTS:04}"
 
 
-def fill(stand: Stand, count: int) -> None:
-    """Put so many sessions into the index of the stand."""
+def fill(stand: Stand) -> None:
+    """Put the sessions into the index of the stand."""
     index = stand.api._index
     templates = [_Template(number) for number in range(TEMPLATES)]
     offset = -1
-    for first in range(0, count, _AT_ONCE):
+    for first in range(0, SESSIONS, _AT_ONCE):
         traces: list[bytes] = []
         signals: list[Record] = []
-        for number in range(first, min(count, first + _AT_ONCE)):
+        for number in range(first, first + _AT_ONCE):
             template = templates[number % TEMPLATES]
             of = template.trace(number, "rare" if number < RARE else None)
             seen = make.START + number
@@ -156,29 +154,13 @@ async def _median(client: httpx.AsyncClient, path: str, asked: dict[str, str]) -
     return statistics.median(taken)
 
 
-def measured(count: int = SESSIONS) -> Iterator[tuple[str, float]]:
+def measured() -> Iterator[tuple[str, float]]:
     """The index filled, then (request, median in milliseconds)."""
     with tempfile.TemporaryDirectory() as folder:
         stand = Stand(Path(folder))
-        fill(stand, count)
+        fill(stand)
         agents = Query(stand.api._index).agents(limit=2 * AGENTS).items
         held = sum(agent.sessions for agent in agents)
-        assert held == count, f"the index holds {held} of {count} sessions"
+        assert held == SESSIONS, f"the index holds {held} of {SESSIONS} sessions"
         yield from asyncio.run(medians(stand))
         stand.close()
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--sessions", type=int, default=SESSIONS)
-    count = parser.parse_args(arguments).sessions
-    began = time.monotonic()
-    heading(f"Requests at {count} sessions, median")
-    for what, median in measured(count):
-        at_most(what, median, MARK, " ms")
-    print(f"{time.monotonic() - began:.0f} s")
-
-
-if __name__ == "__main__":
-    main()

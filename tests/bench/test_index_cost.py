@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -56,20 +57,34 @@ def recorded(count: int) -> Recorded:
     signals: list[Record] = []
     made_signals: list[Signal] = []
     offset = -1
+
+    def words(count: int) -> str:
+        return " ".join(draw.choices(WORDS, k=count))
+
+    def scored(of: Trace, evaluator: str) -> Signal:
+        metadata = {"steps": draw.randrange(20), "value": draw.random(), "success": True}
+        return make.signal(
+            of,
+            evaluator,
+            id=f"{draw.getrandbits(128):032x}",
+            score=round(draw.random(), 4),
+            explanation=words(8),
+            metadata=metadata,
+        )
+
     for number in range(count):
         of = make.trace(
             draw.getrandbits(120),
             session_id=f"session-{draw.getrandbits(64):016x}",
-            input=words(draw, 40),
-            output=words(draw, 100),
+            input=words(40),
+            output=words(100),
             start_time_unix_nano=int((make.START + number) * 1e9),
             end_time_unix_nano=int((make.START + number + 3) * 1e9),
         )
         traces.append(make.trace_value(of))
-        own = [scored(draw, of, name) for name in TRACE]
+        own = [scored(of, name) for name in TRACE]
         own += [
-            make.session_signal(of, name, draw.random(), explanation=words(draw, 6))
-            for name in SESSION
+            make.session_signal(of, name, draw.random(), explanation=words(6)) for name in SESSION
         ]
         (new,) = batch_records([made(each) for each in own])
         assert isinstance(new.value, bytes)
@@ -80,22 +95,6 @@ def recorded(count: int) -> Recorded:
         )
         made_signals += own
     return Recorded(make.trace_records(*traces), signals, made_signals)
-
-
-def words(draw: random.Random, count: int) -> str:
-    return " ".join(draw.choices(WORDS, k=count))
-
-
-def scored(draw: random.Random, of: Trace, evaluator: str) -> Signal:
-    metadata = {"steps": draw.randrange(20), "value": draw.random(), "success": True}
-    return make.signal(
-        of,
-        evaluator,
-        id=f"{draw.getrandbits(128):032x}",
-        score=round(draw.random(), 4),
-        explanation=words(draw, 8),
-        metadata=metadata,
-    )
 
 
 def index_in(folder: str) -> Index:
@@ -127,22 +126,19 @@ def index_ratio() -> float:
     of = recorded(256)
     whole = [decode_traces(each.value) for each in of.traces]
     traces = [each for each in whole if isinstance(each, TraceRecord)]
-    taken: list[float] = []
-    encoded: list[float] = []
+    taken = encoded = float("inf")
+
+    def encode() -> object:
+        signals = [encode_signal(each) for each in of.made_signals]
+        return signals, [msgspec.msgpack.encode(each) for each in traces]
+
     for _ in range(5):
         with tempfile.TemporaryDirectory() as folder:
             index = index_in(folder)
-            taken.append(cpu(lambda index=index: fill(index, of)))
+            taken = min(taken, cpu(partial(fill, index, of)))
             index.close()
-        encoded.append(
-            cpu(
-                lambda: (
-                    [encode_signal(each) for each in of.made_signals],
-                    [msgspec.msgpack.encode(each) for each in traces],
-                )
-            )
-        )
-    return min(taken) / min(encoded)
+        encoded = min(encoded, cpu(encode))
+    return taken / encoded
 
 
 def sessions_that_fit() -> float:

@@ -24,9 +24,8 @@ from collector.otlp.client import GrpcTransport
 from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE
 from tests.support import otlp_server
 from tests.support.clocks import eventually
-from tests.support.otlp import body, span
+from tests.support.otlp import body, span, spans_of
 from tests.support.otlp_server import Backend, grpc_backend, http_backend
-from tests.support.received_log import spans_of
 from tests.support.receiving import Served, export, serving
 
 LogsAt = Callable[[], contextlib.AbstractAsyncContextManager[otlp_server.LogsServer]]

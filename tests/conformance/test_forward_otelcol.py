@@ -9,9 +9,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from tests.support.clocks import eventually
-from tests.support.otlp import body, span
+from tests.support.otlp import body, span, spans_of
 from tests.support.otlp_server import Backend, http_backend
-from tests.support.received_log import spans_of
 from tests.support.sender import send
 from tests.support.service import Service
 from tests.support.tools.tool import OTELCOL, serve

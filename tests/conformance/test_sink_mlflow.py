@@ -13,11 +13,12 @@ from collector.config.tree import Config
 from collector.records.signal import SessionTraces
 from collector.sinks.mlflow import MlflowSink
 from collector.sinks.writeback.set_aside import FIRST_WAIT
+from tests.support.clocks import SetClock
 from tests.support.gate import Gate
 from tests.support.signals import encode, failed, hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract
 from tests.support.tools.mlflow import EXPERIMENT, assessments, delete_assessments, send_traces
-from tests.support.tools.scores import HandClock, otlp, published_signals, scores_survive_a_kill
+from tests.support.tools.scores import otlp, published_signals, scores_survive_a_kill
 from tests.support.tools.tool import MLFLOW, Server, serve
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
@@ -70,7 +71,7 @@ class TestMlflowSink(SinkContract):
 @pytest.fixture
 async def sink(mlflow: Server) -> AsyncIterator[MlflowSink]:
     delete_assessments(mlflow.url)
-    made = MlflowSink(MlflowSinkConfig(endpoint=mlflow.url, wait=60.0), clock=HandClock())
+    made = MlflowSink(MlflowSinkConfig(endpoint=mlflow.url, wait=60.0), clock=SetClock())
     yield made
     await made.close(5.0)
 
@@ -156,8 +157,8 @@ async def test_what_mlflow_does_not_have_is_set_aside_and_the_rest_written(
     assert sink.waiting == {batch[0].position}
 
     send_traces(mlflow.url, [(late, "s")])
-    assert isinstance(sink.clock, HandClock)
-    sink.clock.time += FIRST_WAIT
+    assert isinstance(sink.clock, SetClock)
+    sink.clock.now += FIRST_WAIT
     await sink.again()
 
     assert {each["assessment_name"] for each in assessments(mlflow.url)} >= {"late"}

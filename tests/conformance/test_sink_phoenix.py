@@ -13,7 +13,7 @@ from collector.config.tree import Config
 from collector.records.signal import SessionTraces
 from collector.sinks.phoenix import PhoenixSink
 from collector.sinks.writeback.set_aside import FIRST_WAIT
-from tests.support.clocks import eventually
+from tests.support.clocks import SetClock, eventually
 from tests.support.gate import Gate
 from tests.support.signals import encode, hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract
@@ -23,7 +23,7 @@ from tests.support.tools.phoenix import (
     send_traces,
     traces,
 )
-from tests.support.tools.scores import HandClock, otlp, published_signals, scores_survive_a_kill
+from tests.support.tools.scores import otlp, published_signals, scores_survive_a_kill
 from tests.support.tools.tool import PHOENIX, Server, serve
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
@@ -78,7 +78,7 @@ class TestPhoenixSink(SinkContract):
 @pytest.fixture
 async def sink(phoenix: Server) -> AsyncIterator[PhoenixSink]:
     delete_annotations(phoenix.url)
-    made = PhoenixSink(PhoenixSinkConfig(endpoint=phoenix.url, wait=60.0), clock=HandClock())
+    made = PhoenixSink(PhoenixSinkConfig(endpoint=phoenix.url, wait=60.0), clock=SetClock())
     yield made
     await made.close(5.0)
 
@@ -157,8 +157,8 @@ async def test_what_phoenix_does_not_have_is_set_aside_and_the_rest_written(
 
     send_traces(phoenix.url, [(late, SESSION)])
     await eventually(lambda: late in traces(phoenix.url))
-    assert isinstance(sink.clock, HandClock)
-    sink.clock.time += FIRST_WAIT
+    assert isinstance(sink.clock, SetClock)
+    sink.clock.now += FIRST_WAIT
     await sink.again()
 
     assert [each["name"] for each in annotations_of(phoenix.url, "trace")][1:] == ["late"]

@@ -10,9 +10,9 @@ import pytest
 
 from tests.support.command import Ended, spanwise
 from tests.support.processes import ran
-from tests.support.service import Service, environment_of
+from tests.support.service import Service
 from tests.support.table import for_each
-from tests.support.warm import ROOT, can_fork, warm
+from tests.support.warm import ROOT, can_fork, environment_of, warm
 
 pytestmark = [pytest.mark.e2e]
 

@@ -16,9 +16,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from tests.support.asking import asked
 from tests.support.certificates import make, of_another_name
 from tests.support.clocks import eventually
-from tests.support.otlp import body, span
+from tests.support.otlp import body, span, spans_of
 from tests.support.otlp_server import Backend, grpc_backend, http_backend
-from tests.support.received_log import spans_of
 from tests.support.sender import send
 from tests.support.service import Service
 

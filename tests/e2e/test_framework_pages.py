@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from scripts.frameworks import PORTS, frameworks, install
-from tests.support.clocks import wait_until
 from tests.support.frameworks.page_program import FOLDER, SESSION, agent, environment, program
 from tests.support.frameworks.shop import QUESTION
 from tests.support.processes import ran
@@ -101,7 +100,7 @@ def test_what_a_page_says_connects_its_framework(
         return bool(found) and answer in (found[-1]["output"] or "")
 
     with suppress(AssertionError):  # what is there says more
-        wait_until(is_answered, timeout=60)
+        service.wait_for("the answer", is_answered)
     # Some have a trace for each call of the model: the first one asks, the last one answers.
     assert found, f"no session {SESSION} of {called}"
     assert QUESTION in (found[0]["input"] or ""), found

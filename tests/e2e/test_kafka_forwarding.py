@@ -16,9 +16,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from collector.otlp.trace_state import threshold_of
 from tests.support.fleet import Fleet, send
-from tests.support.otlp import body, span
+from tests.support.otlp import body, span, spans_of
 from tests.support.otlp_server import Backend, http_backend
-from tests.support.received_log import spans_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kafka]
 SHARE = 0.3

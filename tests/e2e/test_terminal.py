@@ -21,9 +21,9 @@ from rich.cells import cell_len
 from collector.commands import cli
 from tests.support.command import settings
 from tests.support.processes import free_ports
-from tests.support.service import ROOT, environment_of
+from tests.support.service import ROOT
 from tests.support.table import for_each
-from tests.support.warm import warm
+from tests.support.warm import environment_of, warm
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """Colours, and what a progress bar does with the cursor."""

@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.command import settings
 from tests.support.processes import ran
-from tests.support.service import ROOT, Service, children, environment_of
+from tests.support.service import ROOT, Service, children
+from tests.support.warm import environment_of
 
 pytestmark = [pytest.mark.e2e]
 

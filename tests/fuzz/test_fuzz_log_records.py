@@ -16,7 +16,7 @@ from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz
 from tests.fuzz.pipeline import Pipeline, Split, check_signals
 from tests.support.log_mutation import beside, log_seeds, mutated_logs
 from tests.support.mutation import torn
-from tests.support.received_log import spans_of
+from tests.support.otlp import spans_of
 from tests.support.spans import child, request, root, trace_id
 
 pytestmark = pytest.mark.timeout(7200)

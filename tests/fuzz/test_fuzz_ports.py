@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, seed
 from tests.support.mutation import mutated, not_unicode, otlp_json, torn
-from tests.support.received_log import spans_of
+from tests.support.otlp import spans_of
 from tests.support.receiving import Served, export, serving
 
 pytestmark = pytest.mark.timeout(7200)

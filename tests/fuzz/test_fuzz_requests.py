@@ -20,7 +20,7 @@ from evaluators.run import score_trace
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, corpus, seed
 from tests.fuzz.pipeline import PLAN
 from tests.support.mutation import mutated, not_unicode, otlp_json, torn
-from tests.support.received_log import spans_of
+from tests.support.otlp import spans_of
 
 pytestmark = pytest.mark.timeout(7200)
 

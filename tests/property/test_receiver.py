@@ -32,7 +32,8 @@ from collector.receiver.wrong_door import WrongDoor
 from collector.records.otlp_signals import TRACES
 from tests.support.counted import counted
 from tests.support.examples import USUAL, examples
-from tests.support.received_log import ReceivedLog, spans_of
+from tests.support.otlp import spans_of
+from tests.support.received_log import ReceivedLog
 from tests.support.receiving import intake
 
 MAX_SPAN = 400

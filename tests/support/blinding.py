@@ -7,7 +7,7 @@ from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.support.received_log import spans_of
+from tests.support.otlp import spans_of
 from tests.support.recordings import requests as recorded
 from tests.support.recordings import write
 

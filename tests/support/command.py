@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,8 +13,7 @@ from typing import IO, Any
 import pytest
 
 from collector.commands.cli import main
-from tests.support.service import ROOT, environment_of
-from tests.support.warm import can_fork, warm
+from tests.support.warm import ROOT, started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,29 +58,14 @@ def spanwise(
     cwd: Path = ROOT,
 ) -> Ended:
     """Run `spanwise ARGUMENTS` to its end, in that folder."""
-    given = environment or {}
-    if can_fork(given):
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            process = warm(arguments).start(
-                arguments, environment_of(given), cwd, out.fileno(), err.fileno()
-            )
-            try:
-                code = process.wait(timeout)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                raise
-            return Ended(code=code, out=_text(out), err=_text(err))
-    done = subprocess.run(
-        [sys.executable, "-m", "collector.commands.start", *arguments],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-        env=environment_of(given),
-    )
-    return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = started(arguments, environment or {}, (out, err), cwd=cwd)
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return Ended(code=code, out=_text(out), err=_text(err))
 
 
 Run = Callable[..., Ended]

@@ -20,7 +20,7 @@ from collector.log.disk.disk_log import DiskLog
 from collector.log.memory import MemoryLog
 from collector.records.otlp_signals import LOGS, TRACES
 from tests.support.counted import counted
-from tests.support.received_log import spans_of
+from tests.support.otlp import spans_of
 
 
 @dataclass

@@ -2,9 +2,14 @@
 
 import selectors
 import socket
+import socketserver
 import threading
 from contextlib import suppress
 from urllib.parse import urlsplit
+
+
+class _Ways(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
 
 
 class Gate:
@@ -13,10 +18,9 @@ class Gate:
     def __init__(self, target: str) -> None:
         parts = urlsplit(target)
         self._target = (parts.hostname or "", parts.port or 80)
-        self._listener: socket.socket | None = None
+        self._ways: _Ways | None = None
         self._port = 0
         self._open: set[socket.socket] = set()
-        self._threads: list[threading.Thread] = []
 
     @property
     def url(self) -> str:
@@ -25,49 +29,37 @@ class Gate:
 
     def open(self) -> None:
         """From now on it is there."""
-        if self._listener is None:
-            self._listener = socket.create_server(("127.0.0.1", self._port))
-            self._port = self._listener.getsockname()[1]
-            self._begin(self._accept, self._listener)
+        if self._ways is None:
+            self._ways = _Ways(("127.0.0.1", self._port), self._handler())
+            self._port = self._ways.server_address[1]
+            threading.Thread(target=self._ways.serve_forever, args=(0.01,), daemon=True).start()
 
     def shut(self) -> None:
         """From now on connections are refused, and those that were open are cut."""
-        listener, self._listener = self._listener, None
-        if listener is not None:
-            listener.shutdown(socket.SHUT_RDWR)
-            listener.close()
-        for each in tuple(self._open):
-            _cut(each)
-        for each in self._threads:
-            each.join(10)
-        self._threads.clear()
+        ways, self._ways = self._ways, None
+        if ways is not None:
+            ways.shutdown()
+            ways.socket.close()
+            for each in tuple(self._open):
+                _cut(each)
+            ways.server_close()  # waits for their threads
 
-    def _begin(self, target: object, *arguments: socket.socket) -> None:
-        assert callable(target)
-        thread = threading.Thread(target=target, args=arguments, daemon=True)
-        self._threads.append(thread)
-        thread.start()
+    def _handler(self) -> type[socketserver.BaseRequestHandler]:
+        gate = self
 
-    def _accept(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                client, _ = listener.accept()
-            except OSError:
-                return
-            self._begin(self._serve, client)
+        class Way(socketserver.BaseRequestHandler):
+            def handle(self) -> None:
+                with (
+                    suppress(OSError),
+                    socket.create_connection(gate._target, timeout=10) as server,
+                ):
+                    pair = {self.request, server}
+                    gate._open |= pair
+                    if gate._ways is not None:
+                        pass_on(self.request, server)
+                    gate._open -= pair
 
-    def _serve(self, client: socket.socket) -> None:
-        with client:
-            try:
-                server = socket.create_connection(self._target, timeout=10)
-            except OSError:
-                return
-            with server:
-                pair = {client, server}
-                self._open |= pair
-                if self._listener is not None:
-                    pass_on(client, server)
-                self._open -= pair
+        return Way
 
 
 def _cut(connection: socket.socket) -> None:

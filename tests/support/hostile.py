@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.asking import asked
+from tests.support.otlp import length
 from tests.support.processes import cpu_seconds, status
 from tests.support.service import Service
 
@@ -49,7 +50,6 @@ def bystanders(
     *,
     headers: Mapping[str, str] | None = None,
     senders: bool = True,
-    health: bool = True,
     before: int | None = None,
 ) -> Generator[Toll]:
     """While this lasts, an agent sends a trace again and again, and a kubelet asks for `/healthz`.
@@ -61,11 +61,11 @@ def bystanders(
     before = resident(service.pid) if before is None else before
     _forget_peak(service.pid)
     used = cpu_seconds(service.pid)
-    asking: list[threading.Thread] = []
-    if health:
-        asking.append(threading.Thread(target=_ask, args=(service, toll, over)))
+    asking = [threading.Thread(target=_ask, args=(toll, over, lambda: f"{service.admin}/healthz"))]
     if senders:
-        asking.append(threading.Thread(target=_send, args=(service, toll, over, headers or {})))
+        body = asked("bystander", "Where is my order?", service="bystander")
+        sending = (toll, over, lambda: service.http, body, headers)
+        asking.append(threading.Thread(target=_ask, args=sending))
     for each in asking:
         each.start()
     try:
@@ -79,30 +79,21 @@ def bystanders(
             toll.peak = max(0, peak(service.pid) - before)
 
 
-def _ask(service: Service, toll: Toll, over: threading.Event) -> None:
-    _again_and_again(lambda: urllib.request.Request(f"{service.admin}/healthz"), toll, over)
-
-
-def _send(service: Service, toll: Toll, over: threading.Event, headers: Mapping[str, str]) -> None:
-    body = asked("bystander", "Where is my order?", service="bystander")
-    made = {**PROTOBUF, **headers}
-    _again_and_again(lambda: urllib.request.Request(service.http, body, made), toll, over)
-
-
-def _again_and_again(
-    make: Callable[[], urllib.request.Request], toll: Toll, over: threading.Event
+def _ask(
+    toll: Toll,
+    over: threading.Event,
+    url: Callable[[], str],
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> None:
+    """Again and again."""
     while not over.wait(0.05):
         began = time.monotonic()
-        try:
-            with urllib.request.urlopen(make(), timeout=PATIENCE) as answer:
-                answer.read()
+        status, said = post(url(), body, headers)
+        if 200 <= status < 300:
             toll.served += 1
-        except urllib.error.HTTPError as error:
-            error.close()
-            toll.unserved.append(f"HTTP {error.code}")
-        except OSError as error:
-            toll.unserved.append(repr(error))
+        else:
+            toll.unserved.append(f"HTTP {status} {said.decode(errors='replace')}")
         toll.longest = max(toll.longest, time.monotonic() - began)
 
 
@@ -127,12 +118,7 @@ def _forget_peak(pid: int) -> None:
 
 def field_of(number: int, value: bytes) -> bytes:
     """One length-delimited field of a protobuf message."""
-    out, size = bytearray((number << 3 | 2,)), len(value)
-    while size >= 128:
-        out.append(size & 127 | 128)
-        size >>= 7
-    out.append(size)
-    return bytes(out) + value
+    return bytes((number << 3 | 2,)) + length(value) + value
 
 
 def zipped(body: bytes) -> bytes:
@@ -141,9 +127,12 @@ def zipped(body: bytes) -> bytes:
 
 
 def post(
-    url: str, body: bytes, headers: Mapping[str, str] | None = None, timeout: float = PATIENCE
+    url: str,
+    body: bytes | None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = PATIENCE,
 ) -> tuple[int, bytes]:
-    """Status and body of the answer, whatever it is; status 0 when there is none."""
+    """Status and body of the answer, whatever it is; status 0 when there is none. Without a body it asks by GET."""
     request = urllib.request.Request(url, body, {**PROTOBUF, **(headers or {})})
     try:
         with urllib.request.urlopen(request, timeout=timeout) as answer:

@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.support.received_log import spans_of
+from tests.support.otlp import spans_of
 from tests.support.recordings import recordings, requests
 
 CAPTURES = Path(

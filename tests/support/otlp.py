@@ -45,6 +45,16 @@ def under(resource: ResourceSpans, *spans: Span, service: str) -> None:
     scope.spans.extend(spans)
 
 
+def spans_of(request: ExportTraceServiceRequest) -> list[Span]:
+    """All spans of a request."""
+    return [
+        span
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+
+
 def body(*spans: Span) -> bytes:
     """The serialised request."""
     return request(*spans).SerializeToString()
@@ -52,8 +62,11 @@ def body(*spans: Span) -> bytes:
 
 def length(data: bytes) -> bytes:
     """The length prefix of a field: its size as a varint."""
-    size = len(data)
-    return bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
+    out, size = bytearray(), len(data)
+    while size >= 128:
+        out.append(size & 127 | 128)
+        size >>= 7
+    return bytes((*out, size))
 
 
 PROTOBUF = {"content-type": "application/x-protobuf"}

@@ -4,6 +4,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests.support.faulty_log import FaultyLog
+from tests.support.otlp import spans_of
 
 
 class ReceivedLog(FaultyLog):
@@ -16,13 +17,3 @@ class ReceivedLog(FaultyLog):
     def spans(self) -> list[Span]:
         """Every span in the log, in order."""
         return [span for request in self.requests() for span in spans_of(request)]
-
-
-def spans_of(request: ExportTraceServiceRequest) -> list[Span]:
-    """All spans of a request."""
-    return [
-        span
-        for resource in request.resource_spans
-        for scope in resource.scope_spans
-        for span in scope.spans
-    ]

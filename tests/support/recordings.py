@@ -10,6 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from evaluators.dialects.read import read_trace
 from evaluators.model import Trace
 from tests.support.dialect_spans import SpanSpec, request
+from tests.support.otlp import spans_of
 
 
 def recordings(path: Path) -> list[Path]:
@@ -61,12 +62,7 @@ def write(path: Path, requests: Iterable[bytes]) -> None:
 def trace_ids(request: bytes) -> set[str]:
     """The ids of all traces that have spans in a request."""
     message = ExportTraceServiceRequest.FromString(request)
-    return {
-        span.trace_id.hex()
-        for resource_spans in message.resource_spans
-        for scope_spans in resource_spans.scope_spans
-        for span in scope_spans.spans
-    }
+    return {span.trace_id.hex() for span in spans_of(message)}
 
 
 def pieces(path: Path) -> dict[str, list[bytes]]:

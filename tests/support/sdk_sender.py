@@ -2,8 +2,6 @@
 
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from typing import Literal
 
@@ -20,6 +18,8 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+from tests.support.hostile import post
 
 
 class SdkSender(threading.Thread):
@@ -66,28 +66,21 @@ class SdkSender(threading.Thread):
 class ShortLivedSenders(threading.Thread):
     """Agents that live for one request: each comes over a new connection, and none tries again."""
 
-    def __init__(self, target: str, *, every: float = 0.025) -> None:
+    def __init__(self, target: str) -> None:
         super().__init__(daemon=True)
         self._url = f"http://{target}/v1/traces"
-        self._every = every
         self.served = 0
         self.unserved: list[str] = []
         self.over = threading.Event()
 
     def run(self) -> None:
         """Until `over`. The requests hold no span: whether they are taken is what counts."""
-        while not self.over.wait(self._every):
-            post = urllib.request.Request(
-                self._url, b"", {"content-type": "application/x-protobuf"}
-            )
-            try:
-                urllib.request.urlopen(post, timeout=30).close()
+        while not self.over.wait(0.025):
+            status, said = post(self._url, b"", timeout=30)
+            if status == 200:
                 self.served += 1
-            except urllib.error.HTTPError as error:
-                error.close()
-                self.unserved.append(str(error))
-            except OSError as error:
-                self.unserved.append(str(error))
+            else:
+                self.unserved.append(f"HTTP {status} {said!r}")
 
 
 def sdk_spans(request: bytes) -> list[ReadableSpan]:

@@ -12,9 +12,9 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
-from tests.support.warm import ROOT, Forked, can_fork, warm
+from tests.support.warm import ROOT, Forked, started
 from tests.support.warm_children import HELPER
 
 MODULE = "collector.commands.start"
@@ -49,11 +49,11 @@ class Service:
         self._command = command
         self._environment = environment or {}
         self._says = says
-        self._module = module
         self._cwd = cwd
         self._tree = tree
-        self._python = [*inside, sys.executable, *(["-P"] if safe_path else [])]
-        self._by_exec = bool(inside) or measured or safe_path or tree != ROOT or module != MODULE
+        is_usual = not inside and not safe_path and tree == ROOT and module == MODULE
+        python = [*inside, sys.executable, *(["-P"] if safe_path else []), "-m", module]
+        self._by_exec = [] if is_usual and not measured else python
         self._settings = [
             f"data_dir={data}",
             "receiver.grpc.port=0",
@@ -73,7 +73,14 @@ class Service:
         offset = self.output.stat().st_size if self.output.exists() else 0
         arguments = [part for each in self._settings for part in ("--set", each)]
         with self.output.open("ab") as output:
-            self._process = self._started([self._command, *arguments], output)
+            self._process = started(
+                [self._command, *arguments],
+                {"PYTHONUNBUFFERED": "1", **self._environment},
+                (output, output),
+                cwd=self._cwd,
+                tree=self._tree,
+                by_exec=self._by_exec,
+            )
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             with self.output.open("rb") as output:
@@ -88,24 +95,6 @@ class Service:
                 break
             time.sleep(0.05)
         raise AssertionError(f"not ready: {self.output.read_text(errors='replace')[-4000:]}")
-
-    def _started(
-        self, arguments: Sequence[str], output: BinaryIO
-    ) -> subprocess.Popen[bytes] | Forked:
-        environment = environment_of({"PYTHONUNBUFFERED": "1", **self._environment}, self._tree)
-        if not self._by_exec and can_fork(self._environment):
-            return warm(arguments).start(
-                arguments, environment, self._cwd, output.fileno(), output.fileno()
-            )
-        return subprocess.Popen(
-            [*self._python, "-m", self._module, *arguments],
-            cwd=self._cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            env=environment,
-        )
 
     @property
     def is_running(self) -> bool:
@@ -261,12 +250,6 @@ class Service:
         while (value := read()) != expected and time.monotonic() < deadline:
             time.sleep(0.2)
         return value
-
-
-def environment_of(given: Mapping[str, str], tree: Path = ROOT) -> dict[str, str]:
-    """This process's with what is given, and a tree's packages before any that is installed."""
-    path = given.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
-    return {**os.environ, **given, "PYTHONPATH": os.pathsep.join((str(tree), path)).rstrip(":")}
 
 
 def children(pid: int) -> Sequence[int]:

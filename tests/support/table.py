@@ -2,7 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 Test = Callable[..., Any]
@@ -24,19 +25,15 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test
         async def run_async(*given: Any, **fixtures: Any) -> None:
             failed: list[Exception] = []
             for row in rows:
-                try:
+                with _noted(failed, row):
                     await test(*given, **fixtures, **row)
-                except Exception as error:  # noqa: BLE001 - all are raised below
-                    failed.append(_with_row(error, row))
             _raise(failed, len(rows))
 
         def run(*given: Any, **fixtures: Any) -> None:
             failed: list[Exception] = []
             for row in rows:
-                try:
+                with _noted(failed, row):
                     test(*given, **fixtures, **row)
-                except Exception as error:  # noqa: BLE001 - all are raised below
-                    failed.append(_with_row(error, row))
             _raise(failed, len(rows))
 
         folded: Any = functools.wraps(test)(run_async if inspect.iscoroutinefunction(test) else run)
@@ -48,9 +45,13 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test
     return fold
 
 
-def _with_row(error: Exception, row: Row) -> Exception:
-    error.add_note(f"row: {row!r}"[:2000])
-    return error
+@contextmanager
+def _noted(failed: list[Exception], row: Row) -> Generator[None]:
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - `_raise` raises all
+        error.add_note(f"row: {row!r}"[:2000])
+        failed.append(error)
 
 
 def _raise(failed: Sequence[Exception], of: int) -> None:

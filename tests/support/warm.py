@@ -22,12 +22,14 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from collector.commands import start
 from collector.commands.cli import COMMANDS
 from tests.support import warm_children
 
 ROOT = Path(__file__).parents[2]
+BY_EXEC = (sys.executable, "-m", "collector.commands.start")
 MODULES = ("collector.service.app", "collector.commands.demo_story", "wordllama")
 """What a service and its workers import; the commands are beside them."""
 MODELS = ("collector.judging.child", "litellm")
@@ -142,9 +144,43 @@ def warm(arguments: Sequence[str]) -> WarmProcess:
     return _WARM_WITH_MODELS if asks and arguments[0] == "run" else _WARM
 
 
+def started(
+    arguments: Sequence[str],
+    given: Mapping[str, str],
+    files: tuple[IO[bytes], IO[bytes]],
+    *,
+    cwd: Path = ROOT,
+    tree: Path = ROOT,
+    by_exec: Sequence[str] = (),
+) -> "Forked | subprocess.Popen[bytes]":
+    """`spanwise ARGUMENTS` with these variables besides, and with these files as stdout and stderr.
+
+    `by_exec`: the command that it begins with where it may not be forked; `tree`: where its packages are.
+    """
+    environment = environment_of(given, tree)
+    output, errors = files
+    if not by_exec and can_fork(given):
+        return warm(arguments).start(arguments, environment, cwd, output.fileno(), errors.fileno())
+    return subprocess.Popen(
+        [*(by_exec or BY_EXEC), *arguments],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        start_new_session=True,
+        env=environment,
+    )
+
+
+def environment_of(given: Mapping[str, str], tree: Path = ROOT) -> dict[str, str]:
+    """This process's with what is given, and a tree's packages before any that is installed."""
+    path = given.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    return {**os.environ, **given, "PYTHONPATH": os.pathsep.join((str(tree), path)).rstrip(":")}
+
+
 def can_fork(given: Mapping[str, str]) -> bool:
-    """Whether these variables mean nothing to what has been imported."""
-    return all(each.startswith(SAFE) or each == "TMPDIR" for each in given)
+    """Whether these variables mean nothing to what has been imported; how output is buffered is set in the fork."""
+    return all(each.startswith(SAFE) or each in ("TMPDIR", "PYTHONUNBUFFERED") for each in given)
 
 
 def _number(file: int) -> int:

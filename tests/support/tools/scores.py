@@ -26,16 +26,6 @@ Scores = Mapping[tuple[str, str], Sequence[float | None]]
 """By subject's id and evaluator: one score, unless something is wrong."""
 
 
-class HandClock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.time = 1000.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
 def published_signals(*signals: Signal) -> list[Published]:
     """As a sink gets them, from offset 0 on."""
     records = [

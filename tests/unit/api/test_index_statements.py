@@ -33,7 +33,7 @@ Given = dict[str, Any]
 CALLS = {"execute", "_execute", "executemany"}
 REASONS = {
     r"INDEXED BY sessions_of_agent WHERE .* ORDER BY": "one read of an index of 100 bytes a session, and a sort:"
-    " 50 ms at 100,000 sessions (`python -m tests.bench.index_scale`)",
+    " 50 ms at 100,000 sessions (`python -m tests.bench --only lists`)",
     r"FROM sessions WHERE id IN \(SELECT": "a search looks at most at `FOUND` sessions, a list of names at its own",
     r"FROM agents WHERE": "a version of an agent is one row, however many sessions it has",
     r"FROM feedback WHERE \(?(trace_id|session_id|task) = \?": "one subject has at most"

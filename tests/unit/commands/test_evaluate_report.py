@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.base.frames import pack_frame, read_frames
 from tests.support.asking import asked
 from tests.support.command import Ended, Run, settings
-from tests.support.received_log import spans_of
+from tests.support.otlp import spans_of
 from tests.support.service import ROOT
 from tests.unit.commands.test_compare import recorded
 

@@ -10,9 +10,8 @@ from collector.otlp import redaction, wire
 from collector.otlp.redaction import RedactionSettings, redactor
 from collector.otlp.repair import DecodedRequest
 from tests.support.hostile import field_of
-from tests.support.otlp import body, request, span
+from tests.support.otlp import body, request, span, spans_of
 from tests.support.planted import planted, texts_of
-from tests.support.received_log import spans_of
 
 SECRETS = "jane@example.org 4539 1488 0343 6467 +49 170 5551234 ghp_abcdefghij0123456789ABCD"
 MARKERS = "[email] [card] [phone] [token]"

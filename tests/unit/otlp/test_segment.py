@@ -14,8 +14,7 @@ from collector.otlp.trace_state import (
     with_threshold,
 )
 from collector.reading.worker import sent_trace_id
-from tests.support.otlp import body, request, span
-from tests.support.received_log import spans_of
+from tests.support.otlp import body, request, span, spans_of
 from tests.support.table import for_each
 
 GIVEN: dict[str, Any] = {"owner": b"o" * 16, "session": b"s" * 8, "start": 1}

@@ -10,8 +10,7 @@ from collector.otlp.scan import scan
 from collector.otlp.split import split_by_trace
 from collector.otlp.wire import RequestBudget, fields, header
 from tests.support.hostile import field_of
-from tests.support.otlp import body, request, span, trace_id
-from tests.support.received_log import spans_of
+from tests.support.otlp import body, request, span, spans_of, trace_id
 
 LARGE = 1 << 20
 parsed = ExportTraceServiceRequest.FromString

@@ -19,9 +19,10 @@ from collector.sinks.writeback.batches import (
 )
 from collector.sinks.writeback.score import ScoreShape, WrittenScore, WrittenSubject, score_of
 from collector.sinks.writeback.sink import WriteBack
+from tests.support.clocks import SetClock
 from tests.support.signals import hex_of, signal, skipped
 from tests.support.sink_contract import published
-from tests.support.tools.scores import HandClock, published_signals
+from tests.support.tools.scores import published_signals
 
 SHAPE = ScoreShape(sessions=frozenset({"session.id"}))
 
@@ -32,7 +33,7 @@ class FakeTool(WriteBack[PhoenixSinkConfig]):
     name = "fake"
     shape = SHAPE
 
-    def __init__(self, clock: HandClock) -> None:
+    def __init__(self, clock: SetClock) -> None:
         super().__init__(PhoenixSinkConfig(endpoint="http://127.0.0.1:9", wait=60.0), clock=clock)
         self.unknown: set[str] = set()
         self.bad: set[str] = set()
@@ -65,7 +66,7 @@ class WithoutPlaces(FakeTool):
 
 class Stand:
     def __init__(self, kind: type[FakeTool] = FakeTool) -> None:
-        self.clock = HandClock()
+        self.clock = SetClock()
         self.tool = kind(self.clock)
 
     async def deliver(self, *signals: Any) -> None:
@@ -132,7 +133,7 @@ async def test_what_the_tool_does_not_have_waits_and_the_rest_goes_on() -> None:
     stand.tool.unknown.clear()
     await stand.tool.again()
     assert len(stand.values) == 1, "it is not due yet"
-    stand.clock.time += 5.0
+    stand.clock.now += 5.0
     await stand.tool.again()
 
     assert len(stand.values) == 2
@@ -146,7 +147,7 @@ async def test_a_later_score_of_a_subject_that_waits_goes_behind_it() -> None:
     await stand.deliver(signal(score=0.1))
     stand.tool.unknown.clear()
     await stand.deliver(signal(score=0.9, revision=1))
-    stand.clock.time += 5.0
+    stand.clock.now += 5.0
     await stand.tool.again()
 
     assert stand.values == [0.9]
@@ -165,7 +166,7 @@ async def test_what_stays_unknown_is_unmatched_and_not_refused() -> None:
     stand = Stand()
     stand.tool.unknown = {hex_of("t-1")}
     await stand.deliver(signal())
-    stand.clock.time += 60.0
+    stand.clock.now += 60.0
 
     await stand.tool.again()
 
@@ -178,7 +179,7 @@ async def test_a_tool_that_is_away_keeps_everything_for_the_next_try() -> None:
     await stand.deliver(signal())
     stand.tool.unknown.clear()
     stand.tool.away = True
-    stand.clock.time += 5.0
+    stand.clock.now += 5.0
 
     with pytest.raises(Retryable):
         await stand.tool.again()
