@@ -87,6 +87,14 @@ class OwnedLogContract(LogContract):
         assert await all_of(log, TRACES) == [b"%d" % n for n in range(12) if n % 3]
         assert (await assigned(log.read("scoring", TRACES)))[0].offset is None
 
+    async def test_a_commit_never_goes_backwards(self, log: Log) -> None:
+        for offset, metadata in ((5, 3), (6, None), (2, 9), (7, 1)):
+            await commit_to(log, "assembly", SPANS, offset, metadata=metadata)
+
+        owned = await assigned(log.read("assembly", SPANS))
+
+        assert (owned[0].offset, owned[0].metadata) == (7, 3)
+
     async def test_log_time_never_goes_back(self, log: Log, clock: SetClock) -> None:
         for now in (1000.0, 1000.5, 900.0, 2000.25, 1.0):
             clock.now = now
