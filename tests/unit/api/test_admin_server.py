@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -18,13 +17,10 @@ from collector.api.answers import RequestRefused
 from collector.api.families import ApiFamilies
 from collector.api.off_loop import AT_ONCE, WAITING, OffLoop
 from collector.api.outgoing import LARGE, LIMIT, PIECE, Outgoing
-from collector.base.bounded_protocol import Limits, Why
 from collector.base.families import RuntimeFamilies
-from collector.base.http_server import GuestServer
 from collector.base.lifecycle import Health
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Admin, Config
-from tests.support.clocks import eventually
 
 
 @asynccontextmanager
@@ -190,34 +186,3 @@ async def test_places_are_few_and_those_who_wait_are_bounded() -> None:
     value = telemetry.registry.get_sample_value("spanwise_answers_refused_total", refused)
     assert value == 1
     assert await off_loop.run(lambda: 7) == 7
-
-
-async def test_a_connection_whose_client_does_not_read_is_closed() -> None:
-    done = asyncio.Event()
-
-    async def app(scope: object, receive: object, send: object) -> None:
-        try:
-            await Outgoing(respond, ApiFamilies(Telemetry(CollectorRegistry())))(
-                scope,  # type: ignore[arg-type] # ASGI's own
-                receive,  # type: ignore[arg-type]
-                send,  # type: ignore[arg-type]
-            )
-        finally:
-            done.set()
-
-    async def respond(scope: object, receive: object, send: object) -> None:
-        await Response(bytes(64 << 20))(scope, receive, send)  # type: ignore[arg-type]
-
-    listener = socket.create_server(("127.0.0.1", 0))
-    closed: list[Why] = []
-    server = GuestServer(app, limits=Limits(write_timeout=0.2), closed=closed.append)
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        tasks.create_task(server.serve(sockets=[listener]))
-        await server.ready.wait()
-        with socket.create_connection(listener.getsockname()) as client:
-            client.sendall(b"GET / HTTP/1.1\r\nhost: here\r\n\r\n")
-            await done.wait()
-            await eventually(lambda: not server.server_state.connections)
-        server.stop(1)
-    listener.close()
-    assert closed == ["unread"]

@@ -1,6 +1,5 @@
 """A page is bounded whatever a trace holds, what it leaves out is said, and nothing ordinary is cut."""
 
-import asyncio
 import re
 import threading
 from html import unescape
@@ -211,19 +210,6 @@ def test_what_is_cut_of_a_text_is_counted_with_the_address_of_the_whole() -> Non
     assert sheet.left == 0
     assert sheet.text(None) == ""
     assert len(sheet.name("n" * 500)) == NAME + 1
-
-
-async def test_a_long_queue_for_whole_traces_is_refused(stand: Stand) -> None:
-    stand.take_traces(make.trace(1))
-    path = f"/api/v1/traces/{1:032x}"
-
-    answers = await asyncio.gather(*(stand.get(path) for _ in range(80)))  # noqa: TID251
-
-    refused = [each for each in answers if each.status_code == 503]
-    assert 64 <= sum(each.status_code == 200 for each in answers) == 80 - len(refused)
-    assert {each.headers["retry-after"] for each in refused} <= {"5"}
-    assert stand.counted("spanwise_answers_refused_total", reason="busy") == len(refused)
-    assert (await stand.get(path)).status_code == 200
 
 
 async def test_what_is_made_of_a_trace_is_made_away_from_the_event_loop(stand: Stand) -> None:

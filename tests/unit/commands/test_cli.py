@@ -28,9 +28,6 @@ def test_print_shows_what_files_and_set_make(tmp_path: Path, run: Run) -> None:
 
     admin = yaml.safe_load(done.out)["admin"]
     assert (done.code, admin["port"], admin["host"]) == (0, 5, "::1")
-
-
-def test_schema_is_json(run: Run) -> None:
     assert json.loads(run("config", "schema").out)["additionalProperties"] is False
 
 
@@ -48,11 +45,8 @@ def test_a_bad_configuration_is_one_line_per_field_and_exit_1(tmp_path: Path, ru
 @for_each(
     "arguments,code,says",
     [
-        ("confg", 2, "spanwise: "),
-        ("config", 2, "spanwise: "),
-        ("config prnt", 2, "spanwise: "),
-        ("validate --nope", 2, "spanwise: "),
-        ("validate --config", 2, "spanwise: "),
+        *((each, 2, "spanwise: ") for each in ("confg", "config", "config prnt")),
+        *((each, 2, "spanwise: ") for each in ("validate --nope", "validate --config")),
         ("run spanwise.yaml", 2, "a configuration file goes behind --config"),
         ("validate --config /no/such.yaml", 1, "/no/such.yaml: no such file"),
         (
@@ -153,8 +147,10 @@ def test_recordings_of_other_signals_are_left_out_with_one_line_each(
     assert traces - {None} == {trace_id(1).hex()}
 
 
-@pytest.mark.parametrize("command", ["evaluate", "inspect"])
-def test_a_recording_that_is_none_is_one_line(command: str, tmp_path: Path, run: Run) -> None:
+@for_each("command", ["evaluate", "inspect"])
+def test_a_recording_that_cannot_be_read_is_one_line(
+    command: str, tmp_path: Path, run: Run
+) -> None:
     file = tmp_path / "a.otlp"
     file.write_bytes(pack_frame(b"\xff"))
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support import promtool
 from tests.support.command import Run
 from tests.support.table import for_each
 
@@ -57,19 +56,6 @@ def test_with_one_fourteen_and_ten_recording_rules(
     assert sorted(r["alert"] for r in found if "alert" in r) == sorted([*WITHOUT, *WITH])
     assert [r["record"] for r in found if "record" in r] == RECORDED
     assert all(set(r["labels"]) == {"severity"} for r in found if "alert" in r)
-
-
-@pytest.mark.process
-def test_both_forms_are_rules(printed: Callable[..., str], tmp_path: Path) -> None:
-    full = printed("--objective", "0.9", "--evaluator", "confidence=0.8")
-    (tmp_path / "plain.yml").write_text(printed())
-    (tmp_path / "full.yml").write_text(full)
-
-    done = promtool.run("check", "rules", "plain.yml", "full.yml", folder=tmp_path)
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "SUCCESS: 10 rules found" in done.stdout
-    assert "SUCCESS: 24 rules found" in done.stdout
 
 
 def test_the_configurations_objectives_are_taken(

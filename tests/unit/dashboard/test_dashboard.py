@@ -11,7 +11,6 @@ import yaml
 
 from collector.slo import expressions as promql
 from scripts.dashboard import UID, dashboard
-from scripts.dashboard.files import files
 from scripts.dashboard.promql import AGENT, chosen
 from scripts.dashboard.rows.overview import FIRING
 from tests.support.dashboard_panels import Target, panels, targets
@@ -116,12 +115,6 @@ COUNTER = re.compile(r"(\w*)\(?(spanwise_[a-z0-9_]+_(?:total|count|bucket))\b(?:
 OVERLAY = {"type": "prometheus", "uid": "${datasource}"}
 
 
-def test_the_chart_has_the_dashboard_that_the_source_makes() -> None:
-    written = (ROOT / "helm/spanwise/files/dashboard.json").read_text(encoding="utf-8")
-
-    assert written == files()["spanwise/files/dashboard.json"]
-
-
 def test_it_can_be_imported_and_replaced_but_not_edited() -> None:
     board = dashboard()
 
@@ -157,19 +150,6 @@ def test_several_values_of_a_variable_can_be_chosen(name: str) -> None:
     }.items() <= variable.items()
 
 
-def test_every_panel_says_what_it_is_in_which_unit() -> None:
-    for each in panels():
-        assert each["title"]
-        assert each["description"].endswith(".")
-        assert each["fieldConfig"]["defaults"]["unit"] in UNITS
-        assert each["targets"]
-
-    rows = [each for each in dashboard()["panels"] if each["type"] == "row"]
-    ids = [each["id"] for each in (*panels(), *rows)]
-    assert len({each["title"] for each in rows}) == len(rows)
-    assert len(set(ids)) == len(ids)
-
-
 def test_every_selector_asks_for_the_chosen_jobs() -> None:
     for each in targets():
         found = ASKED.findall(each.expr)
@@ -199,9 +179,19 @@ def test_no_two_panels_are_in_one_place_and_every_one_is_on_the_grid() -> None:
         assert all(each["gridPos"]["x"] + each["gridPos"]["w"] <= 24 for each in group)
 
 
-def test_an_agent_has_a_row_of_its_own_and_rows_that_are_folded_hold_their_panels() -> None:
+def test_rows_that_are_folded_hold_their_panels_and_panels_say_what_they_are_in_which_unit() -> (
+    None
+):
     rows = [each for each in dashboard()["panels"] if each["type"] == "row"]
+    ids = [each["id"] for each in (*panels(), *rows)]
 
+    for each in panels():
+        assert each["title"]
+        assert each["description"].endswith(".")
+        assert each["fieldConfig"]["defaults"]["unit"] in UNITS
+        assert each["targets"]
+    assert len({each["title"] for each in rows}) == len(rows)
+    assert len(set(ids)) == len(ids)
     assert [each["title"] for each in rows if each.get("repeat") == "agent"] == ["Agent $agent"]
     assert all(bool(each["panels"]) == each["collapsed"] for each in rows)
     assert dashboard()["panels"][-1]["type"] != "row"

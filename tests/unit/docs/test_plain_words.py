@@ -93,10 +93,8 @@ def sentences(text: str) -> list[str]:
 
 def is_number(value: ast.expr | None) -> bool:
     match value:
-        case ast.Constant(value=bool()):
-            return False
-        case ast.Constant(value=int() | float()):
-            return True
+        case ast.Constant(value=constant):
+            return isinstance(constant, int | float) and not isinstance(constant, bool)
         case ast.BinOp(left=left, right=right):
             return is_number(left) and is_number(right)
         case ast.UnaryOp(operand=operand):

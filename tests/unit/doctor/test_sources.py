@@ -123,14 +123,6 @@ def test_a_recording_that_no_dialect_reads_says_whose_spans_are_not_read(
     assert "no content" not in said
 
 
-def test_the_table_never_folds_a_setting(run: Run) -> None:
-    setting = (
-        "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental"
-        " OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT\n"
-    )
-    assert setting in run("doctor", CAPTURES / "google_adk").out
-
-
 def test_each_switch_stands_with_its_price_and_what_no_switch_exports_says_so(run: Run) -> None:
     """Of an agent that speaks in logs and exports no text."""
     logs = CAPTURES.with_name("captures_logs") / "claude_code_http_plain" / "retry.logs.otlp"
