@@ -205,30 +205,22 @@ def test_the_explanation_is_the_reason_or_the_next_best(signal: Signal, why: str
     assert why_unscored(make.value(signal)) == why
 
 
-async def test_the_overview_says_why_until_there_is_a_score(stand: Stand) -> None:
+async def test_the_overview_says_why_until_there_is_a_score_and_again_when_it_goes(
+    stand: Stand,
+) -> None:
     stand.take_traces(OF)
-    stand.take_signals(low(1))
-    before = "".join([await stand.text(path) for path in ("/", "/sessions")])
-    stand.take_signals(reliability(0.9, revision=2))
-    stand.standings = standings(0.9)
-    after = "".join([await stand.text(path) for path in ("/", "/sessions")])
-
-    assert before.count("not scored") == 2, "the agent and its session"
-    assert before.count(LOW) == 2
-    assert "not scored" not in after
-    assert "0.90" in after
-
-
-async def test_a_score_that_goes_is_followed_by_the_reason(stand: Stand) -> None:
-    stand.take_traces(OF)
-    stand.take_signals(reliability(1.0, revision=1))
-    stand.take_signals(low(2))
+    seen: list[str] = []
+    for signal in (low(1), reliability(1.0, revision=2), low(3)):
+        stand.take_signals(signal)
+        stand.standings = {} if signal.score is None else standings(0.9)
+        seen.append("".join([await stand.text(path) for path in ("/", "/sessions")]))
     (shown,) = await stand.items("sessions")
-    (agent,) = await stand.items("agents")
     page = await stand.text(f"/session?id={OF.session_id}")
 
+    for each in (seen[0], seen[2]):
+        assert each.count("not scored") == each.count(LOW) == 2, "the agent and its session"
+    assert ("not scored" in seen[1], "1.00" in seen[1]) == (False, True)
     assert (shown["reliability"], shown["coverage"]) == (None, {"expected": 4, "present": 1})
-    assert agent["reliability"] is None
     assert "Only 1 of the 4 scores" in page
     assert "1.00" not in page
 

@@ -3,6 +3,7 @@
 import logging
 import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -11,11 +12,13 @@ from collector.base.families import RuntimeFamilies
 from collector.base.steady_clock import APART, ClockWatch, SteadyClock
 from collector.base.telemetry import Telemetry
 from collector.config.sinks import KafkaSecurity
-from collector.config.tree import KafkaLogConfig
+from collector.config.tree import Config, KafkaLogConfig, LogConfig
 from collector.judging.budget import DAY, Budget
 from collector.log.families import LogFamilies
 from collector.log.kafka.client import client_settings
 from collector.log.kafka.cluster import Cluster
+from collector.log.port import SPANS, New, Reader
+from collector.service.logs import open_log
 from tests.support.clocks import Machine
 
 MINUTE, HOUR = 60.0, 3_600.0
@@ -146,8 +149,7 @@ def test_on_kafka_log_time_becomes_the_brokers(apart: float) -> None:
 
 def test_on_kafka_only_the_first_answer_sets_log_time_back() -> None:
     """Another broker's clock, or a step of one, may not: what was closed stays closed."""
-    machine = Machine()
-    clock = machine.clock()
+    clock = Machine().clock()
     kafka = cluster(clock)
     kafka.heard(clock(), sent=clock())
     before = clock()
@@ -157,3 +159,42 @@ def test_on_kafka_only_the_first_answer_sets_log_time_back() -> None:
     assert clock() == before
     kafka.heard(before + HOUR)
     assert clock() == pytest.approx(before + HOUR)
+
+
+# --- traces close at their time on disk and in memory ---
+
+
+async def times(reader: Reader) -> tuple[list[float], float]:
+    """Of the records that wait, and that of the end after them."""
+    found: list[float] = []
+    while True:
+        batch = await reader.poll(timeout=0)
+        found += [each.time for each in batch.records]
+        if batch.ends and not batch.records:
+            return found, batch.ends[0]
+
+
+@pytest.mark.parametrize(("kind", "restarts"), [("disk", False), ("memory", False), ("disk", True)])
+@pytest.mark.parametrize("step", STEPS)
+async def test_the_end_of_a_partition_goes_on_by_elapsed_seconds(
+    tmp_path: Path, step: float, kind: Literal["disk", "memory"], *, restarts: bool
+) -> None:
+    machine, config = Machine(), Config(log=LogConfig(kind=kind), data_dir=tmp_path)
+    record = New(topic=SPANS, key=b"k", value=b"v")
+    log = await open_log(config, machine.clock(), Telemetry())
+    await log.write([record])
+    if restarts:
+        await log.close()
+    machine.set_clock(step)
+    if restarts:
+        log = await open_log(config, machine.clock(), Telemetry())
+    reader = log.read("assembly", SPANS)
+    machine.go_on(7)
+    await log.write([record])
+    machine.go_on(7)
+
+    (first, second), end = await times(reader)
+
+    assert second - first == pytest.approx(7 + (max(0.0, step) if restarts else 0.0))
+    assert end - second == pytest.approx(7)
+    await log.close()

@@ -69,22 +69,16 @@ def test_a_narrow_terminal_gives_the_methods_room_to_the_reason() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_every_row_is_one_line_of_the_terminal(width: int) -> None:
-    *rows, _blank, _count, _gap, _error, _end = lines(width)
+def test_every_row_is_one_line_of_the_terminal_and_an_error_is_shown_in_full_once(
+    width: int,
+) -> None:
+    *rows, _blank, _count, before, error, after = lines(width)
 
     assert len(rows) == 9
     assert max(map(len, rows)) == width
-
-
-def test_an_error_is_shown_in_full_once_in_one_line() -> None:
-    *_, before, error, after = lines(80)
-
     assert (before, after) == ("", "")
-    assert error == (
-        "conversation_quality failed: provider: the model said: no such key "
-        + "k" * 60
-        + " (2 times)"
-    )
+    said = f"the model said: no such key {'k' * 60} (2 times)"
+    assert error == f"conversation_quality failed: provider: {said}"
 
 
 def shown(*traces: Trace) -> str:

@@ -56,21 +56,16 @@ def test_a_file_its_bytes_and_one_request_are_read_alike() -> None:
     assert spanwise.read(content[4 : 4 + size])
 
 
-async def test_it_works_where_an_event_loop_runs() -> None:
-    traces = spanwise.read(RECORDING)
+async def test_a_part_of_a_recording_is_scored_alone_also_where_an_event_loop_runs() -> None:
+    traces, only = spanwise.read(RECORDING)[:1], ["tool_correctness"]
 
-    scores = spanwise.score(traces)
+    scores = spanwise.score(traces, evaluators=only)
 
-    assert list(map(bare, scores)) == list(map(bare, await spanwise.ascore(traces)))
-
-
-def test_a_part_of_a_recording_is_scored_alone() -> None:
-    traces = spanwise.read(RECORDING)[:1]
-
-    scores = spanwise.score(traces, evaluators=["tool_correctness"])
-
-    assert {each["trace_id"] for each in scores} == {traces[0].trace_id}
-    assert {each["evaluator"] for each in scores} == {"tool_correctness"}
+    assert {(each["trace_id"], each["evaluator"]) for each in scores} == {
+        (traces[0].trace_id, "tool_correctness")
+    }
+    waited = await spanwise.ascore(traces, evaluators=only)
+    assert list(map(bare, scores)) == list(map(bare, waited))
 
 
 def test_a_function_is_an_evaluator() -> None:

@@ -6,7 +6,6 @@ from typing import get_args
 
 import pytest
 
-from collector.commands import cli
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.doctor.diagnosis import diagnose, examine
@@ -65,14 +64,6 @@ def test_a_plug_in_is_in_the_docs_with_its_source_and_what_it_reads_or_with_defa
     assert "reads tokens; on once its needs are met." in page
     assert "### `this_test/brevity`\n\nDefined by: the package `this_test`.\n" in page
     assert reads == [DEFAULT_READS, DEFAULT_READS | {"session"}]
-
-
-@pytest.mark.process
-def test_a_plug_in_is_listed(with_this_test: Registry, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(with_this_test) == len(OURS) + 3
-    assert cli.main(["evaluators"]) == 0
-
-    assert "this_test/thrift" in capsys.readouterr().out
 
 
 @pytest.mark.process

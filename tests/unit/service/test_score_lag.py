@@ -1,18 +1,15 @@
-"""How far scoring is behind, and traces that close at their time, whatever is done to the machine's clock."""
+"""How far scoring is behind, as the receiver sees it."""
 
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from collector.base.errors import LogUnavailable
-from collector.base.telemetry import Telemetry
-from collector.config.tree import Config, LogConfig, ReceiverConfig
+from collector.config.tree import Config, ReceiverConfig
 from collector.log.memory import MemoryLog
-from collector.log.port import SPANS, TRACES, Lag, New, Reader
-from collector.service.logs import open_log
+from collector.log.port import TRACES, Lag, New
 from collector.service.rooms import SCORING, ScoreLag, score_lag
-from tests.support.clocks import Machine, SetClock
+from tests.support.clocks import SetClock
 
 
 class Stand:
@@ -77,43 +74,3 @@ def test_it_is_known_where_one_process_does_everything(tmp_path: Path) -> None:
     assert score_lag(whole.model_copy(update={"roles": ("receive",)}), log, clock) is None
     off = whole.model_copy(update={"receiver": ReceiverConfig(max_score_lag=None)})
     assert score_lag(off, log, clock) is None
-
-
-Kind = Literal["disk", "memory"]
-STEPS = [600.0, -600.0, 7_200.0, -7_200.0, 259_200.0, -259_200.0]
-
-
-async def times(reader: Reader) -> tuple[list[float], float]:
-    """Of the records that wait, and that of the end after them."""
-    found: list[float] = []
-    while True:
-        batch = await reader.poll(timeout=0)
-        found += [each.time for each in batch.records]
-        if batch.ends and not batch.records:
-            return found, batch.ends[0]
-
-
-@pytest.mark.parametrize(("kind", "restarts"), [("disk", False), ("memory", False), ("disk", True)])
-@pytest.mark.parametrize("step", STEPS)
-async def test_the_end_of_a_partition_goes_on_by_elapsed_seconds(
-    tmp_path: Path, step: float, kind: Kind, *, restarts: bool
-) -> None:
-    machine, config = Machine(), Config(log=LogConfig(kind=kind), data_dir=tmp_path)
-    record = New(topic=SPANS, key=b"k", value=b"v")
-    log = await open_log(config, machine.clock(), Telemetry())
-    await log.write([record])
-    if restarts:
-        await log.close()
-    machine.set_clock(step)
-    if restarts:
-        log = await open_log(config, machine.clock(), Telemetry())
-    reader = log.read("assembly", SPANS)
-    machine.go_on(7)
-    await log.write([record])
-    machine.go_on(7)
-
-    (first, second), end = await times(reader)
-
-    assert second - first == pytest.approx(7 + (max(0.0, step) if restarts else 0.0))
-    assert end - second == pytest.approx(7)
-    await log.close()
