@@ -36,6 +36,7 @@ TEXT = {
 
 
 WHOLE = {**TEXT, "session.id": "s"}
+BARE = {"session.id": "s", "gen_ai.usage.input_tokens": 3}
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look_up"}
 
 
@@ -120,15 +121,6 @@ def test_content_that_came_as_log_records_is_distinguished_from_content_that_nev
     assert {"coherence", "loop_detection", "confidence"} <= set(finding.stops)
 
 
-def test_a_trace_that_is_no_turn_lacks_nothing() -> None:
-    created = {"gen_ai.operation.name": "create_agent"}
-
-    seen = seen_of(SpanSpec(id=1, name="create_agent a", attributes=created))
-
-    assert (seen.is_turn, seen.lacks) == (False, frozenset())
-    assert diagnosed(seen).stacks[0].findings == ()
-
-
 def test_spans_of_a_library_that_no_dialect_knows_are_said_to_be_unread() -> None:
     said = {"entity.1.type": "agent.custom", "said": "a\nb" * 99}
 
@@ -141,17 +133,20 @@ def test_spans_of_a_library_that_no_dialect_knows_are_said_to_be_unread() -> Non
     assert (finding.traces, "coherence" in finding.stops) == (1, True)
 
 
-def test_an_unread_library_is_named_instead_of_its_content_where_all_scopes_are_its() -> None:
+@for_each(
+    ("more", "scope", "lacks"),
+    [
+        (BARE, "shop.llm", {"not_read", "no_tool_definitions"}),  # instead of its content
+        (BARE, "another", {"not_read", "no_content", "no_tool_definitions"}),
+        (WHOLE, "shop.llm", set[str]()),
+    ],
+)
+def test_an_unread_library_is_named_instead_of_its_content_where_all_scopes_are_its(
+    more: Mapping[str, Any], scope: str, lacks: set[str]
+) -> None:
     unread = SpanSpec(id=2, parent=1, scope="shop.llm", attributes={"kind": "tool"})
-    bare = {"session.id": "s", "gen_ai.usage.input_tokens": 3}
 
-    alone = seen_of(chat(bare, scope="shop.llm"), unread)
-    beside = seen_of(chat(bare, scope="another"), unread)
-    told = seen_of(chat(WHOLE, scope="shop.llm"), unread)
-
-    assert alone.lacks == {"not_read", "no_tool_definitions"}
-    assert beside.lacks == {"not_read", "no_content", "no_tool_definitions"}
-    assert told.lacks == set()
+    assert seen_of(chat(more, scope=scope), unread).lacks == lacks
 
 
 @for_each(
@@ -161,10 +156,14 @@ def test_an_unread_library_is_named_instead_of_its_content_where_all_scopes_are_
         ("opentelemetry.instrumentation.httpx", {"url.path": "/v1/chat/completions"}),
         ("shop.checkout", {"order": "the agent asked for a prompt answer, " * 3}),
         ("haystack", {"haystack.agent.step": 1}),
+        ("my.agent", {"gen_ai.operation.name": "create_agent"}),
     ],
 )
 def test_spans_of_anything_else_are_not_missed(scope: str, attributes: dict[str, Any]) -> None:
-    assert seen_of(SpanSpec(id=1, scope=scope, attributes=attributes)).lacks == set()
+    seen = seen_of(SpanSpec(id=1, scope=scope, attributes=attributes))
+
+    assert (seen.is_turn, seen.lacks) == (False, frozenset())
+    assert diagnosed(seen).stacks[0].findings == ()
 
 
 def test_stacks_are_distinguished_by_service_and_dialects_and_counted() -> None:
@@ -221,28 +220,28 @@ def test_a_stacks_own_advice_comes_instead_of_the_general_one_in_the_language_of
     assert advice.setting.startswith(words)
 
 
-def test_what_agents_in_logs_leave_out_is_supplied_by_a_switch_that_says_what_it_gives_away() -> (
-    None
-):
-    hidden = [
+@for_each(
+    ("lack", "switches"),
+    [
+        ("no_content", ["OTEL_LOG_USER_PROMPTS", "OTEL_LOG_ASSISTANT_RESPONSES"]),
+        ("no_tool_arguments", ["OTEL_LOG_TOOL_DETAILS"]),
+        ("no_tool_results", ["OTEL_LOG_TOOL_CONTENT"]),
+    ],
+)
+def test_what_agents_in_logs_leave_out_is_supplied_by_a_switch_that_says_what_it_gives_away(
+    lack: Lack, switches: list[str]
+) -> None:
+    seen = seen_of(
         claude(1, "user_prompt", 1, prompt="<REDACTED>"),
         claude(2, "api_request", 2, input_tokens=9, output_tokens=3, request_id="r"),
         claude(3, "tool_result", 3, tool_name="Bash", tool_use_id="t", success="true"),
         claude(4, "api_request", 4, input_tokens=9, output_tokens=3, request_id="q"),
-    ]
-    wanted: dict[Lack, list[str]] = {
-        "no_content": ["OTEL_LOG_USER_PROMPTS", "OTEL_LOG_ASSISTANT_RESPONSES"],
-        "no_tool_arguments": ["OTEL_LOG_TOOL_DETAILS"],
-        "no_tool_results": ["OTEL_LOG_TOOL_CONTENT"],
-    }
+    )
 
-    seen = seen_of(*hidden)
-
-    assert wanted.keys() <= seen.lacks
-    for lack, switches in wanted.items():
-        given = advise(lack, scopes=seen.scopes, dialects=seen.dialects)
-        for switch in switches:
-            (advice,) = [each for each in given if f"{switch}=1" in each.setting]
-            assert "exports" in advice.note
-    prompt = advise("no_question", scopes=("codex_otel.log_only",), dialects=("codex",))
-    assert [each.setting for each in prompt] == ["config.toml: [otel] log_user_prompt = true"]
+    given = advise(lack, scopes=seen.scopes, dialects=seen.dialects)
+    assert lack in seen.lacks
+    for switch in switches:
+        (advice,) = [each for each in given if f"{switch}=1" in each.setting]
+        assert "exports" in advice.note
+    (prompt,) = advise("no_question", scopes=("codex_otel.log_only",), dialects=("codex",))
+    assert prompt.setting == "config.toml: [otel] log_user_prompt = true"
