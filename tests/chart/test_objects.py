@@ -114,16 +114,13 @@ def test_an_object_of_the_user_is_taken_as_it_is_with_templates_filled_in() -> N
     assert one(found, "ConfigMap", "text")
 
 
-def test_the_namespace_can_be_another() -> None:
+def test_namespace_and_name_can_be_others() -> None:
+    assert one(render("fullnameOverride: scores"), "StatefulSet")["metadata"]["name"] == "scores"
+    assert "/fullnameOverride" in refusal("fullnameOverride: Scores!")
     found = render("namespaceOverride: elsewhere")
 
     assert {each["metadata"]["namespace"] for each in found} == {"elsewhere"}
     assert {each["metadata"]["namespace"] for each in render()} == {NAMESPACE}
-
-
-def test_the_names_of_a_user_stand_in_place_of_ours() -> None:
-    assert one(render("fullnameOverride: scores"), "StatefulSet")["metadata"]["name"] == "scores"
-    assert "/fullnameOverride" in refusal("fullnameOverride: Scores!")
 
 
 # --- the network ---------------------------------------------------------------------------------------------

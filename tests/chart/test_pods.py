@@ -83,13 +83,6 @@ def test_no_pod_has_a_token_of_the_api_server_nor_a_right(example: str) -> None:
         assert not any("hostPath" in volume for volume in pod["volumes"])
 
 
-def test_a_volume_can_be_written_by_the_group_of_the_pod() -> None:
-    pod = settings_of()
-
-    assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
-    assert {"/data", "/tmp"} <= {each["mountPath"] for each in spanwise(pod)["volumeMounts"]}
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_probes_ask_the_right_paths(mode: str) -> None:
     expected = {"startupProbe": "/readyz", "readinessProbe": "/readyz", "livenessProbe": "/healthz"}
@@ -102,7 +95,7 @@ def test_probes_ask_the_right_paths(mode: str) -> None:
         assert {probe["httpGet"]["port"] for probe in probes.values()} == {"admin"}
 
 
-def test_graces_fit_what_the_service_takes() -> None:
+def test_graces_fit_what_the_service_takes_and_the_pods_group_can_write() -> None:
     pod = settings_of()
     start, live = (spanwise(pod)[each] for each in ("startupProbe", "livenessProbe"))
     wait = spanwise(pod)["lifecycle"]["preStop"]["sleep"]["seconds"]
@@ -110,12 +103,8 @@ def test_graces_fit_what_the_service_takes() -> None:
     assert start["periodSeconds"] * start["failureThreshold"] >= 300
     assert live["periodSeconds"] * live["failureThreshold"] >= 60
     assert pod["terminationGracePeriodSeconds"] >= wait + 40
-
-
-def test_a_hook_of_the_user_stands_in_place_of_the_wait() -> None:
-    pod = settings_of("lifecycle: {preStop: {exec: {command: [sleep, '1']}}}")
-
-    assert spanwise(pod)["lifecycle"] == {"preStop": {"exec": {"command": ["sleep", "1"]}}}
+    assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
+    assert {"/data", "/tmp"} <= {each["mountPath"] for each in spanwise(pod)["volumeMounts"]}
 
 
 @pytest.mark.parametrize("mode", SETTINGS)
@@ -162,12 +151,14 @@ extraVolumes: [{name: own, emptyDir: {}}]
 extraVolumeMounts: [{name: own, mountPath: /own}]
 extraContainers: [{name: beside, image: beside}]
 extraInitContainers: [{name: before, image: before}]
+lifecycle: {preStop: {exec: {command: [sleep, '1']}}}
 """
     )
     main = spanwise(pod)
 
     assert values(of_pod).items() <= pod.items()
     assert pod["imagePullSecrets"] == [{"name": "mirror"}]
+    assert main["lifecycle"] == {"preStop": {"exec": {"command": ["sleep", "1"]}}}
     assert main["env"][-1] == {"name": "A", "value": "b"}
     assert main["envFrom"] == [{"secretRef": {"name": "more"}}]
     assert {"name": "own", "mountPath": "/own"} in main["volumeMounts"]
@@ -175,7 +166,7 @@ extraInitContainers: [{name: before, image: before}]
     assert [each["name"] for each in containers(pod)] == ["before", "spanwise", "beside"]
 
 
-def test_an_override_changes_the_pods_of_one_role() -> None:
+def test_pods_spread_over_nodes_and_an_override_changes_those_of_one_role() -> None:
     found = pods(
         render(
             SCALED + "nodeSelector: {a: b}\nscaled: {judge: {overrides: {nodeSelector: {c: d}}}}"
@@ -185,11 +176,8 @@ def test_an_override_changes_the_pods_of_one_role() -> None:
     selectors = {name.rpartition("-")[2]: pod["nodeSelector"] for name, pod in found.items()}
     assert selectors["score"] == {"a": "b"}
     assert selectors["judge"] == {"a": "b", "c": "d"}
-
-
-def test_pods_spread_over_nodes_by_default() -> None:
-    (constraint,) = settings_of(SCALED, "score")["topologySpreadConstraints"]
-
+    (score,) = (pod for name, pod in found.items() if name.endswith("-score"))
+    (constraint,) = score["topologySpreadConstraints"]
     assert constraint["topologyKey"] == "kubernetes.io/hostname"
     assert constraint["labelSelector"]["matchLabels"]["app.kubernetes.io/component"] == "score"
 

@@ -34,12 +34,6 @@ def test_keda_reads_the_lag_of_a_group_that_the_service_has(role: str, group: st
     assert behavior["scaleDown"]["stabilizationWindowSeconds"] >= 300
 
 
-def test_the_lag_that_keda_waits_for_is_that_of_the_values() -> None:
-    (trigger,) = one(render(KEDA), "ScaledObject")["spec"]["triggers"]
-
-    assert trigger["metadata"]["lagThreshold"] == "500"
-
-
 def test_by_prometheus_it_asks_for_the_lag_of_the_role() -> None:
     (trigger,) = one(objects("scaled-keda"), "ScaledObject", "assemble")["spec"]["triggers"]
 
@@ -62,6 +56,7 @@ def test_keda_signs_in_with_the_secret_of_the_service(mechanism: str, sasl: str)
     given = one(found, "TriggerAuthentication")
     assert trigger["authenticationRef"] == {"name": given["metadata"]["name"]}
     assert (trigger["metadata"]["sasl"], trigger["metadata"]["tls"]) == (sasl, "enable")
+    assert trigger["metadata"]["lagThreshold"] == "500"
     assert {
         (each["parameter"], each["name"], each["key"]) for each in given["spec"]["secretTargetRef"]
     } == {
@@ -95,17 +90,13 @@ def test_a_group_with_two_roles_is_scaled_by_the_lag_of_both() -> None:
     ]
 
 
-def test_each_role_that_can_be_several_has_a_disruption_budget() -> None:
-    budgets = of_kind(render(SCALED), "PodDisruptionBudget")
+def test_each_role_that_can_be_several_has_a_disruption_budget_and_publish_a_volume() -> None:
+    found = render(SCALED)
+    budgets = of_kind(found, "PodDisruptionBudget")
 
     assert {each["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"] for each in budgets} == {
         "receive", "assemble", "score", "judge",
     }  # fmt: skip
     assert all(each["spec"]["maxUnavailable"] == 1 for each in budgets)
     assert not of_kind(render(), "PodDisruptionBudget")
-
-
-def test_publish_has_its_own_volume() -> None:
-    publish = one(render(SCALED), "StatefulSet", "-publish")
-
-    assert publish["spec"]["volumeClaimTemplates"]
+    assert one(found, "StatefulSet", "-publish")["spec"]["volumeClaimTemplates"]

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import settings
 from tests.support.service import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
@@ -45,26 +44,6 @@ def test_it_ends_the_first_process(
             assert outer.wait(10) == 128 + number
         finally:
             outer.kill()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_they_end_it_in_every_tenth_of_the_first_three_seconds(tmp_path: Path) -> None:
-    *entry, _ = json.loads(ENTRY)
-    ports = [f"{each}.port=0" for each in ("receiver.grpc", "receiver.http", "admin")]
-    for tenth in range(31):
-        chosen = settings(f"data_dir={tmp_path / str(tenth)}", *ports)
-        run = (sys.executable, "-m", "collector.commands.start", "run", *chosen)
-        with subprocess.Popen([*OWN, *entry, *run]) as outer:
-            try:
-                # From when `env` has blocked it; in the millisecond before, the kernel drops it.
-                first = first_process(outer.pid, lambda each: is_blocked(each) or is_handled(each))
-                time.sleep(tenth / 10)
-                number = ENDS[tenth % len(ENDS)]
-                os.kill(first, number)
-                assert outer.wait(10) in {0, 128 + number}, tenth
-            finally:
-                outer.kill()
 
 
 def has_all(mask: str, status: str) -> bool:
