@@ -9,8 +9,8 @@ from collector.config.tree import Config
 from collector.log.families import LogFamilies
 from collector.log.lag import LagMeter, WatchedGroup
 from collector.log.memory import MemoryLog
-from collector.log.port import SPANS, TRACES, Lag
-from collector.service.logs import lag_meter
+from collector.log.port import SIGNALS, SPANS, TRACES, Commit, Lag, New
+from collector.service.logs import groups, lag_meter
 from tests.support.clocks import SetClock, eventually
 
 MINUTE = 60.0
@@ -155,3 +155,32 @@ def test_on_kafka_each_role_answers_for_its_groups_and_publish_for_all() -> None
     assert watched(["assemble"]) == {"assembly"}
     assert watched(["receive", "assemble"]) == {"assembly", "logs"}
     assert watched(["publish"]) >= {"assembly", "scoring", "ranking", "api.signals"}
+
+
+async def test_ten_minutes_of_unscored_traces_show_in_a_process_that_does_not_score() -> None:
+    """A log of one process answers for every group that is configured: what no room reads waits in the log."""
+    config = Config.model_validate({"roles": ["receive", "assemble"], "log": {"kind": "memory"}})
+    clock, telemetry = SetClock(1000.0), Telemetry()
+    log = MemoryLog(clock=clock, telemetry=telemetry, groups=groups(config))
+    meter = lag_meter(log, config, unwritten=Lag, telemetry=telemetry, clock=clock)
+    (position,) = await log.write([New(topic=TRACES, key=b"s", value=b"trace")])
+    clock.now += 10 * MINUTE + 1
+    await log.write([New(topic=TRACES, key=b"s", value=b"trace")])
+
+    await meter.measure()
+    read_ahead = {each.group for each in meter.watched if each.unread}
+    waiting = shown(telemetry, "scoring", TRACES)
+    commit = Commit(group="scoring", topic=TRACES, partition=0, offset=position.offset + 2)
+    await log.write([], [commit])
+    await meter.measure()
+
+    assert waiting == (2, 601.0)
+    assert read_ahead == {
+        "assembly",
+        "sink.prometheus",
+    }  # their commits stand behind what they have taken in
+    assert shown(telemetry, "scoring", TRACES) == (0, 0)
+    assert shown(telemetry, "judging", TRACES) == (None, None)  # no judge is configured
+    assert shown(telemetry, "sink.prometheus", SIGNALS) == (0, 0)
+    assert shown(telemetry, "assembly", "closings") == (None, None)
+    await log.close()

@@ -1,11 +1,14 @@
 """The budget of bytes in flight, the share of one sender, and what a sender that is refused is answered."""
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from collector.base.errors import LogFull, LogUnavailable
 from collector.base.telemetry import Telemetry
+from collector.otlp.split import SplitRequest
 from collector.receiver.admission import WAITING, Admission
 from collector.receiver.answers import (
+    OK,
     Code,
     HungUp,
     NoRoom,
@@ -14,8 +17,10 @@ from collector.receiver.answers import (
     Stopping,
     reason,
     refused,
+    taken,
 )
 from collector.receiver.families import ReceiverFamilies
+from collector.records.otlp_signals import TRACES
 from tests.support.counted import counted
 
 
@@ -172,3 +177,17 @@ def test_a_refusal_asks_for_one_to_four_seconds(jitter: float) -> None:
 )
 def test_every_refusal_has_a_reason(error: Exception, named: str) -> None:
     assert reason(error) == named
+
+
+def test_partial_success_is_exact_and_short_and_full_success_is_empty() -> None:
+    assert taken(SplitRequest(accepted=3), "spans") is OK
+    assert TRACES.response(0, "").SerializeToString() == b""
+    reasons = ["trace_id is all zeros" * 40] * 5
+
+    answer = taken(SplitRequest(accepted=1, invalid=7, too_large=2, reasons=reasons), "spans")
+    sent = TRACES.response(answer.rejected, answer.message).SerializeToString()
+    answered = ExportTraceServiceResponse.FromString(sent).partial_success
+
+    assert answered.rejected_spans == 9
+    assert answered.error_message.startswith("9 spans rejected: trace_id is all zeros")
+    assert len(answered.error_message.encode()) <= 1024

@@ -159,3 +159,12 @@ def test_grpc_messages_are_distinguished_by_their_first_bytes() -> None:
     looks_like_zlib = b"\x78\x9c\x01"  # and is an unknown field
     assert sniff(looks_like_zlib, MIB) == looks_like_zlib
     assert sniff(b"", MIB) == b""
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+@pytest.mark.parametrize("cut", [1, 4, 9])
+def test_a_body_that_is_cut_off_is_undecodable(name: str, cut: int) -> None:
+    packed = COMPRESS[name](b"abcdefgh" * 50)
+
+    with pytest.raises(Undecodable):
+        BY_NAME[name](packed[:-cut], MIB)

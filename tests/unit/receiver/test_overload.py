@@ -165,3 +165,9 @@ def test_a_body_that_holds_the_rate_is_never_too_slow(gaps: list[tuple[int, floa
         now += min(wait, size / RATE, PATIENCE)
         assert now <= pace.due + 1e-6
         pace.took(size, now)
+
+
+def test_without_a_limit_nothing_is_refused() -> None:
+    overload = Overload(clock=lambda: 0.0, limit=None, behind=lambda: 1e9)
+
+    overload.before_splitting(COMPRESSED)

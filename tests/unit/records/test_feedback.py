@@ -194,3 +194,11 @@ def test_what_is_said_of_one_subject_has_one_key() -> None:
     assert kept().key == TRACE.encode()
     assert session.key == b"shop\0s"
     assert kept(trace_id=None, task_id="refund").key == b"refund"
+
+
+def test_a_request_is_one_object_or_a_list_of_them() -> None:
+    assert [bytes(each) for each in items_in(b'{"name": 1}')] == [b'{"name": 1}']
+    assert [bytes(each) for each in items_in(b'{"feedback": [{"a": 1}, 7]}')] == [b'{"a": 1}', b"7"]
+    for wrong in (b"[]", b"nonsense", b'{"feedback": 7}', b"\xff"):
+        with pytest.raises(Undecodable, match="neither a JSON object nor"):
+            items_in(wrong)
