@@ -2,11 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from evaluators.dialects.decoding.values import as_dict, is_json
-from tests.support.agent_records import words
 from tests.support.conventions import CHAT, ROOT, tool
 from tests.support.dialect_spans import SpanSpec, under
 from tests.support.openinference import SCOPE, of
@@ -170,37 +168,10 @@ def _flat(prefix: str, infix: str, call: Callable[[str], dict[str, Any]]) -> Wri
 _FUNCTION = {"name": NAME, "arguments": _GIVEN}
 
 
-def _in_records(write: Write, of_span: Callable[[Any], Events]) -> Write:
-    """The messages of each model call moved to log records, by the names and bodies that `of_span` makes of them."""
-
-    def moved(calls: Calls) -> list[SpanSpec]:
-        spans = [ROOT]
-        for span in write(calls)[1:]:
-            spans.append(replace(span, attributes=CHAT))
-            history = of_span(span.attributes["gen_ai.input.messages"])
-            spans += [
-                words(100 * span.id + number, name, span.start + 1, of=span.id, body=body)
-                for number, (name, body) in enumerate(history)
-            ]
-        return spans
-
-    return moved
-
-
-def _details(messages: str) -> Events:
-    return [("gen_ai.client.inference.operation.details", {"gen_ai.input.messages": messages})]
-
-
-def _messages(messages: str) -> Events:
-    return [(f"gen_ai.{each['role']}.message", each) for each in json.loads(messages)]
-
-
 def _as(key: str, **more: Any) -> Callable[[list[Any]], dict[str, Any]]:
     return lambda history: {key: dump(history), **more}
 
 
-_CHAT = _in_messages(_chat, _as("gen_ai.input.messages", **CHAT))
-_PARTS = _in_messages(_parts, _as("gen_ai.input.messages", **CHAT))
 WRITERS: dict[str, Write] = {
     "conventions": _in_attributes(lambda call, result: tool(NAME, call, _GIVEN, result), ""),
     "conventions without id": _in_attributes(
@@ -227,10 +198,8 @@ WRITERS: dict[str, Write] = {
         "monocle_apptrace",
         {"span.type": "agentic.tool.invocation", "entity.1.name": NAME},
     ),
-    "parts": _PARTS,
-    "chat": _CHAT,
-    "parts in records": _in_records(_PARTS, _details),
-    "chat in records": _in_records(_CHAT, _messages),
+    "parts": _in_messages(_parts, _as("gen_ai.input.messages", **CHAT)),
+    "chat": _in_messages(_chat, _as("gen_ai.input.messages", **CHAT)),
     "anthropic": _in_messages(_anthropic, _as("gen_ai.input.messages", **CHAT)),
     "langfuse's messages": _in_messages(
         _chat, _as("langfuse.observation.input", **{"langfuse.observation.type": "generation"})

@@ -96,30 +96,29 @@ def test_services_that_come_and_go_are_remembered_up_to_a_bound() -> None:
     assert queue._lines["large"].used(0.0) == 30.0
 
 
-@pytest.mark.parametrize(("share", "most"), [(0.2, 0.5), (0.5, 0.5), (0.8, 0.8), (1.0, 1.0)])
-def test_a_service_has_its_share_while_another_one_waits(share: float, most: float) -> None:
-    """As many seconds of one service's jobs came first as are worked off in all."""
-    queue = queue_of(*(Job("early") for _ in range(100)), share=share)
+def served_beside_late(queue: JobQueue[Job]) -> list[str]:
+    """The services of the jobs of 100 seconds, while another one's jobs wait."""
     for _ in range(100):
         queue.put(Job("late"), 0.0)
-
     now, chosen = 0.0, list[str]()
     while now < 100:
         batch, now = work(queue, now)
         chosen += [job.service for job in batch]
+    return chosen
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.2, 0.5), (0.5, 0.5), (0.8, 0.8), (1.0, 1.0)])
+def test_a_service_has_its_share_while_another_one_waits(share: float, most: float) -> None:
+    """As many seconds of one service's jobs came first as are worked off in all."""
+    queue = queue_of(*(Job("early") for _ in range(100)), share=share)
+    chosen = served_beside_late(queue)
 
     assert chosen.count("early") / len(chosen) == pytest.approx(most, abs=0.05)
 
 
 def test_many_names_leave_another_service_its_part() -> None:
     queue = queue_of(*(Job(f"alias{n % 9}") for n in range(900)))
-    for _ in range(100):
-        queue.put(Job("late"), 0.0)
-
-    now, chosen = 0.0, list[str]()
-    while now < 100:
-        batch, now = work(queue, now)
-        chosen += [job.service for job in batch]
+    chosen = served_beside_late(queue)
 
     assert chosen.count("late") >= 9
 

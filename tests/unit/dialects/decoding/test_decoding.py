@@ -157,11 +157,9 @@ def test_equal_keys_have_one_shape_and_a_question_is_answered_once() -> None:
 def test_either_of_several_questions_has_an_answer() -> None:
     question = either(Among("a", "b"), Prefix("llm."))
 
-    assert [shape_of(frozenset({key}))[question] for key in ("b", "llm.x", "c")] == [
-        True,
-        True,
-        False,
-    ]
+    assert shape_of(frozenset({"b"}))[question]
+    assert shape_of(frozenset({"llm.x"}))[question]
+    assert not shape_of(frozenset({"c"}))[question]
 
 
 def test_no_more_shapes_are_remembered_than_fit() -> None:

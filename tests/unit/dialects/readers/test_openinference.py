@@ -177,27 +177,6 @@ def test_a_haystack_agent_tells_its_whole_run_in_one_span() -> None:
     assert trace.is_turn
 
 
-def test_a_haystack_agent_around_model_calls_is_only_their_sum() -> None:
-    def call(number: int, end: int, counts: tuple[int, int], said: dict[str, Any]) -> SpanSpec:
-        given = {
-            "input.value": dump({"messages": TRANSCRIPT[:end]}),
-            "output.value": dump({"replies": TRANSCRIPT[end : end + 1]}),
-            "llm.token_count.prompt": counts[0],
-            "llm.token_count.completion": counts[1],
-        }
-        return exchange(number, "haystack", [{"role": "user"}], said, **given)
-
-    around = chain("haystack", "Agent.run", output__value=dump({"messages": TRANSCRIPT}))
-    spans = [call(1, 3, (5, 1), asked("Paris")), call(2, 5, (6, 2), SAID)]
-    steps = {"haystack.agent.max_steps": 5}
-    own = SpanSpec(id=9, parent=1, attributes=steps, end=99, scope="haystack")
-
-    within = [replace(each, parent=9) for each in spans]
-    for trace in (trace_of(around, *spans), trace_of(around, own, *within)):
-        assert_haystack(trace)
-        assert len(trace.model_calls) == 2
-
-
 def crew(**more: Any) -> SpanSpec:
     agents = [{"role": "Guide", "tools_names": ["get_weather"]}]
     return chain("crewai", "Crew.kickoff", crew_agents=dump(agents), output__value=ANSWER, **more)
