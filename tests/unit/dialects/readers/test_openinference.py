@@ -106,21 +106,13 @@ def test_a_beeai_tool_has_its_own_arguments() -> None:
 
 
 def test_a_llama_index_tool_says_its_name_and_result_in_its_output() -> None:
-    given = dump({"kwargs": ARGUMENTS})
-    output: dict[str, Any] = {
-        "blocks": [{"block_type": "text", "text": RESULT}],
-        "tool_name": "get_weather",
-        "raw_input": {"args": [], "kwargs": ARGUMENTS},
-        "raw_output": RESULT,
-        "is_error": False,
-    }
-    traceloop = {
-        "traceloop.span.kind": "tool",
-        "traceloop.entity.name": "FunctionTool",
-        "traceloop.entity.input": given,
-        "traceloop.entity.output": dump(output),
-    }
-    for own in (traceloop, weather(input__value=given, output__value=dump(output))):
+    given, output = dump({"kwargs": ARGUMENTS}), {"tool_name": "get_weather", "raw_output": RESULT}
+    came = dump({**output, "blocks": [{"block_type": "text", "text": RESULT}], "is_error": False})
+    side = {"traceloop.entity.input": given, "traceloop.entity.output": came}
+    for own in (
+        {"traceloop.span.kind": "tool", "traceloop.entity.name": "FunctionTool", **side},
+        weather(input__value=given, output__value=came),
+    ):
         trace = trace_of({}, {**own, NAME: "FunctionTool.tool"}, scope=SCOPE + "llama_index")
 
         call = one_call(trace)
@@ -175,6 +167,27 @@ def test_a_haystack_agent_tells_its_whole_run_in_one_span() -> None:
 
     assert_haystack(trace)
     assert trace.is_turn
+
+
+def test_a_haystack_agent_around_model_calls_is_only_their_sum() -> None:
+    def call(number: int, end: int, counts: tuple[int, int], said: dict[str, Any]) -> SpanSpec:
+        given = {
+            "input.value": dump({"messages": TRANSCRIPT[:end]}),
+            "output.value": dump({"replies": TRANSCRIPT[end : end + 1]}),
+            "llm.token_count.prompt": counts[0],
+            "llm.token_count.completion": counts[1],
+        }
+        return exchange(number, "haystack", [{"role": "user"}], said, **given)
+
+    around = chain("haystack", "Agent.run", output__value=dump({"messages": TRANSCRIPT}))
+    spans = [call(1, 3, (5, 1), asked("Paris")), call(2, 5, (6, 2), SAID)]
+    steps = {"haystack.agent.max_steps": 5}
+    own = SpanSpec(id=9, parent=1, attributes=steps, end=99, scope="haystack")
+
+    within = [replace(each, parent=9) for each in spans]
+    for trace in (trace_of(around, *spans), trace_of(around, own, *within)):
+        assert_haystack(trace)
+        assert len(trace.model_calls) == 2
 
 
 def crew(**more: Any) -> SpanSpec:
