@@ -52,30 +52,25 @@ def _words(line: str) -> tuple[str, ...]:
     return tuple(words[: min(ends, default=len(words))])
 
 
-def options() -> dict[str, set[str]]:
-    """Of whatever program, with the pages."""
+def options() -> set[str]:
+    """Of whatever program."""
     return _found(_OPTION)
 
 
-def variables() -> dict[str, set[str]]:
+def variables() -> set[str]:
     """Whose names begin with ours."""
     return _found(_VARIABLE)
 
 
-def paths() -> dict[str, set[str]]:
+def paths() -> set[str]:
     """What begins with a slash: endpoints with their parameters, and files."""
     return _found(_PATH)
 
 
-def settings(sections: Mapping[str, object]) -> dict[str, set[str]]:
+def settings(sections: Mapping[str, object]) -> set[str]:
     """Names with a dot whose first word is a section of the configuration."""
-    found = _found(_SETTING)
-    return {name: pages for name, pages in found.items() if name.partition(".")[0] in sections}
+    return {name for name in _found(_SETTING) if name.partition(".")[0] in sections}
 
 
-def _found(pattern: re.Pattern[str]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for page, text in code():
-        for name in pattern.findall(text):
-            found.setdefault(name, set()).add(page)
-    return found
+def _found(pattern: re.Pattern[str]) -> set[str]:
+    return {name for _, text in code() for name in pattern.findall(text)}
