@@ -11,7 +11,7 @@ from collector.config.tree import AgentWindow
 from collector.export.label_counts import CountedIds
 from collector.records.signal import Signal
 from tests.support.publisher import Publisher
-from tests.support.signals import failed, new, signal, skipped
+from tests.support.signals import BASE, failed, new, signal, skipped
 
 
 @pytest.mark.parametrize("order", [*permutations(range(3))])
@@ -162,3 +162,24 @@ def test_before_anything_is_forgotten_an_id_is_new_once(met: list[str]) -> None:
     for each in met:
         assert ids.add(each) is (each not in known)
         known.add(each)
+
+
+async def test_a_session_that_went_on_elsewhere_leaves_its_weight_to_an_earlier_one() -> None:
+    """It keeps its place among those that are held, so that it is the same whenever it went."""
+    went = [
+        signal("s-1", None, score=score, agent=agent, revision=at, final=False, at=BASE + 9 + at)
+        for at, (agent, score) in enumerate((("planner", 0.1), ("router", 0.9)))
+    ]
+    others = [
+        signal(f"s-{n}", None, score=n / 10, agent="planner", at=BASE + n) for n in range(2, 6)
+    ]
+
+    seen: list[object] = []
+    for order in ([*went, *others], [*others, *went], [*others[:3], *went, others[3]]):
+        publisher = Publisher(limits=AgentWindow(sessions=2))
+        await publisher.publish(*order)
+        assert publisher.value("window_samples", agent="planner") == 2
+        assert publisher.value("agent_reliability_ratio", agent="planner") == pytest.approx(0.45)
+        seen.append(publisher.gauges())
+
+    assert all(each == seen[0] for each in seen)

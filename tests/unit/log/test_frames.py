@@ -66,16 +66,6 @@ def test_a_changed_byte_anywhere_is_seen(tmp_path: Path, size: int) -> None:
                 read(tmp_path, content | {at: bytes(changed)})
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_overwritten_pieces_raise_one_declared_error(tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    content = stored(7, chance.randbytes(9000), headers=HEADERS)
-    at = chance.choice(list(content))
-    damaged = content | {at: chance.randbytes(chance.choice([1, 19, len(content[at])]))}
-    with pytest.raises(Undecodable):
-        read(tmp_path, damaged)
-
-
 @pytest.mark.parametrize("lost", [0, 1, 2])
 def test_a_lost_piece_is_seen_and_the_next_record_is_not_read_into_it(
     tmp_path: Path, lost: int
