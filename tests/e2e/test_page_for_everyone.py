@@ -113,7 +113,9 @@ STOP = """() => {
 }"""
 
 
-async def test_the_keyboard_goes_through_the_page_in_order_and_is_seen(seen: Seen) -> None:
+async def test_the_keyboard_goes_through_the_page_in_order_is_seen_and_skips_to_the_content(
+    seen: Seen,
+) -> None:
     service, words = seen
     async with browsing(viewport={"width": 1100, "height": 800}) as page:
         for name in ("overview", "session-bad", "trace-bad", "evaluators", "health"):
@@ -128,17 +130,11 @@ async def test_the_keyboard_goes_through_the_page_in_order_and_is_seen(seen: See
                 assert stop["seen"], (name, stop)
                 assert stop["outline"] != "none", (name, stop)
                 assert stop["forward"], (name, stop)
-
-
-async def test_the_skip_link_leads_past_the_navigation(seen: Seen) -> None:
-    service, _ = seen
-    async with browsing() as page:
         await page.goto(service.admin + "/evaluators")
         await page.keyboard.press("Tab")
         await page.keyboard.press("Enter")
         assert await page.evaluate("document.activeElement.id") == "main"
         await page.keyboard.press("Tab")
-
         assert await page.evaluate("document.activeElement.closest('main') !== null")
 
 

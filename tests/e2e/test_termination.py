@@ -17,7 +17,7 @@ from tests.support.agents import request
 from tests.support.asking import asked, span, trace_id
 from tests.support.fleet import differing
 from tests.support.otlp import PROTOBUF
-from tests.support.otlp_server import LogsServer, grpc_server
+from tests.support.otlp_server import grpc_server
 from tests.support.processes import free_ports
 from tests.support.sender import Sender, send
 from tests.support.service import Service, children
@@ -28,15 +28,6 @@ QUICK = ("windows.trace.root_grace=300ms", "embedder.kind=none")
 DELAY = "receiver.stop_delay=1m"
 """Longer than any machine needs to look at what a process does meanwhile; a second SIGTERM ends it."""
 NOT_SERVING = b"\x08\x02"
-
-
-def health(target: str) -> bytes:
-    """What `grpc.health.v1.Health` says of the whole server."""
-    with grpc.insecure_channel(target) as channel:
-        check = channel.unary_unary(
-            "/grpc.health.v1.Health/Check", request_serializer=bytes, response_deserializer=bytes
-        )
-        return check(b"", timeout=10)
 
 
 def is_open(where: str) -> bool:
@@ -57,7 +48,9 @@ def test_readiness_drops_while_the_ports_still_take_spans(tmp_path: Path) -> Non
         os.kill(service.pid, signal.SIGTERM)
 
         service.wait_for("readiness drops", lambda: service.status("/readyz") == 503)
-        assert health(service.grpc) == NOT_SERVING
+        with grpc.insecure_channel(service.grpc) as channel:
+            health = channel.unary_unary("/grpc.health.v1.Health/Check", bytes, bytes)
+            assert health(b"", timeout=10) == NOT_SERVING
         send(service.grpc, asked("over-grpc", "Where is my order?"))
         post = urllib.request.Request(service.http, asked("over-http", "And mine?"), PROTOBUF)
         with urllib.request.urlopen(post, timeout=10) as answer:
@@ -181,26 +174,23 @@ def test_a_kill_of_the_main_process_alone_leaves_nothing_in_the_way(tmp_path: Pa
 
 async def start_again(service: Service, taken: set[str], port: int) -> None:
     """Every trace that was acknowledged is scored, and every signal reaches the backend that was away."""
+
+    def scored_ids() -> set[str]:
+        return {each["id"] for each in service.signals() if each["outcome"] == "scored"}
+
+    def delivered() -> set[str]:
+        attributes = (each for record in backend.records() for each in record.attributes)
+        return {each.value.string_value for each in attributes}
+
+    def again() -> None:
+        with service:
+            send(service.grpc, asked("open", "Where is my order?"))
+            expected = {*taken, trace_id("open")}
+            service.wait_for("all are scored", lambda: expected <= service.scored_traces(), 90)
+            service.wait_for("all are delivered", lambda: scored_ids() <= delivered())
+
     async with grpc_server(port) as backend:
-        await asyncio.to_thread(_all_is_scored, service, taken, backend)
-
-
-def _all_is_scored(service: Service, taken: set[str], backend: LogsServer) -> None:
-    with service:
-        send(service.grpc, asked("open", "Where is my order?"))
-        expected = {*taken, trace_id("open")}
-        service.wait_for("all are scored", lambda: expected <= service.scored_traces(), 90)
-        service.wait_for(
-            "all are delivered",
-            lambda: (
-                {each["id"] for each in service.signals() if each["outcome"] == "scored"}
-                <= {
-                    each.value.string_value
-                    for record in backend.records()
-                    for each in record.attributes
-                }
-            ),
-        )
+        await asyncio.to_thread(again)
     assert differing(service.signal_lines()) == 0
     closed = {(each["trace_id"], each["closed"]) for each in service.signals()}
     assert (trace_id("open"), "root_ended") in closed  # its first span waited in the log
