@@ -21,12 +21,12 @@ from collector.notices.notices_room import NoticesRoom
 from collector.notices.targets.slack import Slack
 from collector.notices.targets.teams import Teams
 from collector.notices.targets.webhook import Webhook
-from tests.support.alertmanager import AlertmanagerServer
 from tests.support.clocks import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.loopback import Stub, stub
 from tests.support.notices import notice
 from tests.support.processes import installed, ran
+from tests.support.prometheus import AlertmanagerServer
 from tests.support.tools.tool import check_bodies
 
 pytestmark = pytest.mark.e2e

@@ -33,32 +33,7 @@ JVM = (
     "-Xshare:auto",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
 )
-
-SETTINGS: Mapping[str, str] = {
-    "process.roles": "broker,controller",
-    "node.id": "1",
-    "controller.listener.names": "CONTROLLER",
-    # One node cannot hold three replicas; one partition makes the first use of a group quick.
-    "offsets.topic.replication.factor": "1",
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "transaction.state.log.num.partitions": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-    "share.coordinator.state.topic.num.partitions": "1",
-    "auto.create.topics.enable": "false",  # a misspelt topic must be an error
-    # After SIGKILL a broker may not register before its old session has ended (default 9 s).
-    "broker.session.timeout.ms": "2000",
-    "broker.heartbeat.interval.ms": "200",
-    "group.initial.rebalance.delay.ms": "0",  # each first join would wait 3 s
-    "log.cleaner.dedupe.buffer.size": "4194304",  # default: 128 MiB of heap
-    "log.cleaner.backoff.ms": "500",  # compaction must be seen by a test
-    "log.retention.check.interval.ms": "1000",
-    "num.network.threads": "2",
-    "num.io.threads": "4",
-    "background.threads": "2",
-}
+SETTINGS = Path(__file__).with_name("server.properties").read_text()
 
 
 class KafkaNodeError(RuntimeError):
@@ -226,7 +201,6 @@ class KafkaNode:
         self._data.mkdir(parents=True, exist_ok=True)
         broker = f"PLAINTEXT://{self.bootstrap}"
         settings = {
-            **SETTINGS,
             "log.dirs": str(self._data / "log"),
             "listeners": f"{broker},CONTROLLER://127.0.0.1:{self._controller}",
             "advertised.listeners": broker,
@@ -234,7 +208,8 @@ class KafkaNode:
         }
         if self._users is not None:
             settings |= self._secured(self._users, broker)
-        properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        own = "".join(f"{key}={value}\n" for key, value in settings.items())
+        properties.write_text(SETTINGS + own)
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # With `=`: an id may begin with `-` and would be read as an option, once in 64 times.
         tool = self._java("kafka.tools.StorageTool")
