@@ -78,15 +78,6 @@ async def test_an_alarm_speaks_of_the_reliability_first_and_names_the_others_in_
     assert re.findall(r'<li class="poor"><b>([\w ]+)</b>', own) == ["agent reliability"]
 
 
-@pytest.mark.parametrize(("sessions", "word"), [(1, "session"), (2, "sessions")])
-async def test_one_session_is_one_session_on_a_telephone(
-    stand: Stand, sessions: int, word: str
-) -> None:
-    stand.standings = standings(0.14, sessions=sessions)
-
-    assert f'>{sessions}<span class="narrow"> {word}</span>' in await stand.text("/")
-
-
 # --- numbers, drops and what changed ---
 
 

@@ -13,7 +13,6 @@ from collector.base.steady_clock import APART, ClockWatch, SteadyClock
 from collector.base.telemetry import Telemetry
 from collector.config.sinks import KafkaSecurity
 from collector.config.tree import Config, KafkaLogConfig, LogConfig
-from collector.judging.budget import DAY, Budget
 from collector.log.families import LogFamilies
 from collector.log.kafka.client import client_settings
 from collector.log.kafka.cluster import Cluster
@@ -21,7 +20,7 @@ from collector.log.port import SPANS, New, Reader
 from collector.service.logs import open_log
 from tests.support.clocks import Machine
 
-MINUTE, HOUR = 60.0, 3_600.0
+MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 STEPS = [sign * step for step in (10 * MINUTE, 2 * HOUR, 3 * DAY) for sign in (1, -1)]
 ROOT = Path(__file__).parents[3]
 
@@ -38,22 +37,6 @@ def test_a_step_of_the_machines_clock_moves_nothing(step: float) -> None:
     assert clock() == began + 7
     assert clock.ahead == -step
     assert abs(SteadyClock()() - wall()) < 1, "without steps"
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_a_restart_goes_on_from_the_later_one_of_newest_and_now(step: float) -> None:
-    machine = Machine()
-    newest = machine.clock()()
-    machine.set_clock(step)
-    machine.go_on(30)
-
-    again = machine.clock()
-    again.go_on_from(newest)
-    began = again()
-    machine.go_on(7)
-
-    assert began == max(newest, machine.wall() - 7)
-    assert again() == began + 7
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -83,22 +66,6 @@ def test_a_step_is_said_once_with_both_times(step: float, caplog: pytest.LogCapt
     assert [each.levelname for each in caplog.records] == ["WARNING", "INFO"]
     times = re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", caplog.messages[0])
     assert len(set(times)) == 2
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_a_step_gives_no_second_budget_and_takes_none(step: float) -> None:
-    machine = Machine()
-    clock = machine.clock()
-    budget = Budget(usd_per_day=1.0, calls_per_minute=2)
-    assert budget.reserve(clock(), 0.9, "shop")
-
-    machine.set_clock(step)
-
-    assert budget.remaining(clock()) == pytest.approx(0.1)
-    assert budget.wait(clock(), "shop") == 0
-    assert budget.reserve(clock(), 0.1, "shop")
-    assert 0 < budget.wait(clock(), "shop") <= MINUTE
-    assert not budget.reserve(clock(), 0.1, "shop")
 
 
 def test_nothing_that_decides_asks_the_machines_clock() -> None:
