@@ -12,15 +12,7 @@ from collector.config.tree import Config
 from collector.records.feedback import FeedbackRules
 from tests.support import documented
 from tests.support.api_stand import Stand
-from tests.support.documented_edges import (
-    BODIES,
-    EDGES,
-    GATE,
-    READ,
-    STREAM,
-    TAKEN,
-    requests,
-)
+from tests.support.documented_edges import BODIES, EDGES, GATE, READ, STREAM, TAKEN, requests
 from tests.support.receiving import serving
 from tests.support.table import for_each
 

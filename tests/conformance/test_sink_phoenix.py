@@ -17,12 +17,7 @@ from tests.support.clocks import SetClock, eventually
 from tests.support.gate import Gate
 from tests.support.signals import encode, hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract
-from tests.support.tools.phoenix import (
-    annotations_of,
-    delete_annotations,
-    send_traces,
-    traces,
-)
+from tests.support.tools.phoenix import annotations_of, delete_annotations, send_traces, traces
 from tests.support.tools.scores import otlp, published_signals, scores_survive_a_kill
 from tests.support.tools.tool import PHOENIX, Server, serve
 

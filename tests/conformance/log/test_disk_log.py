@@ -14,12 +14,7 @@ from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SPANS, TRACES, Lag, Log
 from tests.conformance.log.conftest import SMALL, Open
 from tests.support.clocks import SetClock
-from tests.support.log_steps import (
-    GROUPS,
-    all_of,
-    commit_to,
-    new,
-)
+from tests.support.log_steps import GROUPS, all_of, commit_to, new
 from tests.support.owned_log_contract import OwnedLogContract, dropped
 
 

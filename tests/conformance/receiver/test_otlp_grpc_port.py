@@ -15,13 +15,7 @@ from collector.records.otlp_signals import OTLP_SIGNALS
 from tests.support.http2 import ACK, GOAWAY, PING, PREFACE, SETTINGS, frame
 from tests.support.otlp import body, span
 from tests.support.received_log import ReceivedLog
-from tests.support.receiving import (
-    call,
-    connected,
-    exported,
-    intake,
-    serving,
-)
+from tests.support.receiving import call, connected, exported, intake, serving
 
 OK, UNAVAILABLE = grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE
 MIB = 1 << 20
