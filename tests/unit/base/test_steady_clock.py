@@ -40,6 +40,19 @@ def test_a_step_of_the_machines_clock_moves_nothing(step: float) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
+def test_a_restart_goes_on_from_the_later_one_of_newest_and_now(step: float) -> None:
+    machine = Machine()
+    newest = machine.clock()()
+    machine.set_clock(step)
+
+    again = machine.clock()
+    again.go_on_from(newest)
+    machine.go_on(7)
+
+    assert again() == max(newest, machine.wall() - 7) + 7
+
+
+@pytest.mark.parametrize("step", STEPS)
 def test_a_step_is_said_once_with_both_times(step: float, caplog: pytest.LogCaptureFixture) -> None:
     machine = Machine()
     telemetry = Telemetry()
