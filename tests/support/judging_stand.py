@@ -33,14 +33,13 @@ PLAN = make_plan(
 
 
 class FakeJudges:
-    """Answers at once, or dies, or comes late; `holds` back all."""
+    """Answers at once, or so many jobs, or dies, or comes late."""
 
     def __init__(self, due: Sequence[Configured] = PLAN.judged) -> None:
         self.due = due
         self.jobs: list[Job] = []
         self.answered: list[int] = []
         self.error: Exception | None = None
-        self.holds = False
         self.says = ""
         self.answers: int | None = None
         """Jobs that are still answered; None: all. `answer` allows one more."""
@@ -50,9 +49,9 @@ class FakeJudges:
         async with self._asked:
             self.jobs.append(job)
             self._asked.notify_all()
-        if self.holds:
-            await asyncio.Event().wait()
-        await self._leave()
+            await self._asked.wait_for(lambda: self.answers is None or self.answers > 0)
+            if self.answers is not None:
+                self.answers -= 1
         if self.error is not None:
             raise self.error
         scope = "trace" if isinstance(job, TraceJob) else "session"
@@ -62,12 +61,6 @@ class FakeJudges:
             if each.spec.scope == scope
         )
         return JobDone(id=job.id, outcomes=outcomes, calls=2, cost_usd=0.5)
-
-    async def _leave(self) -> None:
-        async with self._asked:
-            await self._asked.wait_for(lambda: self.answers is None or self.answers > 0)
-            if self.answers is not None:
-                self.answers -= 1
 
     async def answer(self) -> None:
         """Answer one more job."""

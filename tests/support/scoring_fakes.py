@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from typing import Self
+from typing import Any, Self
 
 from collector.base.telemetry import Telemetry
 from collector.config.tree import SessionWindow, Windows
@@ -24,7 +24,7 @@ from collector.scoring.scorer import Scorer
 from evaluators.declare import declared, evaluator
 from evaluators.digest import trace_digest
 from evaluators.judge_use import JudgeUse
-from evaluators.model import JSON, Failure, ModelCall, Outcome, Score, Session, Trace, Turn
+from evaluators.model import JSON, Failure, Method, ModelCall, Outcome, Score, Session, Trace, Turn
 from evaluators.plan import Configured, Plan, make_plan
 from evaluators.registry import Registry
 from evaluators.resources import Block, Embedder, History, Sketch, UnitInterval
@@ -55,20 +55,17 @@ class LoopSketch(Sketch, frozen=True, kw_only=True):
         return Score(value=unit(repr([self.digest, texts])), metadata={"texts": texts})
 
 
+def _outcome(evaluator: str, *, method: Method = "deterministic", **fields: Any) -> Outcome:
+    fields.setdefault("state", "scored")
+    return Outcome(evaluator=evaluator, version="1", method=method, **fields)
+
+
 def read_outcomes(trace: Trace, *, stand_in: bool = False) -> TraceOutcomes:
     """Scores that are hashes of all that an evaluator may see; `stand_in`: a judge has the last word on confidence."""
-    hidden = Outcome(
-        evaluator="hidden",
-        version="1",
-        method="deterministic",
-        state="failed",
-        error=Failure(type="exception", message="always"),
-    )
-    confidence = Outcome(
-        evaluator="confidence",
-        version="1",
-        method="deterministic",
-        state="scored",
+    always = Failure(type="exception", message="always")
+    hidden = _outcome("hidden", state="failed", error=always)
+    confidence = _outcome(
+        "confidence",
         score=unit(trace.digest),
         final=not stand_in,
         explanation=f"of {trace.output}",
@@ -158,18 +155,15 @@ class FakeSessionScorer(SessionScorer):
         text = repr((per_trace, missing))
         metadata = {"per_trace_signals": per_trace} if closed else {}
         return (
-            Outcome(
-                evaluator="agent_reliability",
-                version="1",
+            _outcome(
+                "agent_reliability",
                 method="formula",
-                state="scored",
                 score=unit(text),
                 metadata=metadata,
                 final=closed,
             ),
-            Outcome(
-                evaluator="latency",
-                version="1",
+            _outcome(
+                "latency",
                 method="formula",
                 state="measured",
                 metadata={"sum": sum(sorted(each.duration for each in self.turns.values()))},
@@ -362,28 +356,20 @@ USE = JudgeUse(model="m", calls=2, input_tokens=30, output_tokens=4, cost_usd=0.
 
 def verdict_of(subject: TraceRecord | SessionRecord, *, salt: str = "") -> VerdictRecord:
     """What a judge would say of it: the same for the same `salt`."""
-    trace = isinstance(subject, TraceRecord)
-    digest = subject.trace.digest if isinstance(subject, TraceRecord) else subject.digest
-    outcome = Outcome(
-        evaluator="confidence" if trace else "tone",
-        version="1",
+    is_trace = isinstance(subject, TraceRecord)
+    about = subject.trace if isinstance(subject, TraceRecord) else subject
+    outcome = _outcome(
+        "confidence" if is_trace else "tone",
         method="llm_judge",
-        state="scored",
-        score=unit(digest + salt),
+        score=unit(about.digest + salt),
         judge=USE,
     )
-    if isinstance(subject, TraceRecord):
-        scope, service = "trace", subject.trace.service
-        session_id, id_ = subject.trace.session_id, subject.trace.trace_id
-    else:
-        scope, service = "session", subject.service
-        session_id = id_ = subject.session_id
     return VerdictRecord(
-        scope=scope,
-        service=service,
-        session_id=session_id,
-        subject=id_,
-        digest=digest,
+        scope="trace" if is_trace else "session",
+        service=about.service,
+        session_id=about.session_id,
+        subject=about.trace_id if isinstance(about, Trace) else about.session_id,
+        digest=about.digest,
         outcomes=(outcome,),
         calls=2,
         cost_usd=0.5,

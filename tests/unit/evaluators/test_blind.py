@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from evaluators.declare import evaluator
-from evaluators.model import Outcome, Score, Session, ToolCall, Trace, Turn
+from evaluators.model import PENDING, Outcome, Score, Session, ToolCall, Trace, Turn
 from evaluators.plan import make_plan
 from evaluators.run import score_trace
 from evaluators.uses import CallCount
@@ -78,6 +78,16 @@ def test_a_session_of_which_less_than_half_is_seen_has_no_score(present: int) ->
     assert (outcome.score, outcome.assumed, outcome.coverage) == (None, None, (4, present))
     why = f"the spans carry no content ({4 - present})"
     assert outcome.explanation == f"only {present} of the 4 scores that it needs: {why}"
+
+
+def test_a_session_says_all_that_keeps_it_from_a_score_the_most_frequent_first() -> None:
+    down = missing("t1", confidence="provider_error", tool_correctness="provider_error")
+
+    outcome = of_session("agent_reliability", missing("t2", confidence=PENDING), down)
+
+    assert (outcome.explanation or "").partition(": ")[2] == (
+        "the judge or embedder failed with provider_error (2); the judge has not answered yet (1)"
+    )
 
 
 def test_a_formula_without_its_inputs_does_not_say_that_there_was_nothing_to_judge() -> None:

@@ -11,7 +11,7 @@ from evaluators.run import score_trace
 from evaluators.trace.confidence import confidence
 from evaluators.trace.loop_detection import loop_detection
 from evaluators.trace.tool_correctness import tool_correctness
-from tests.support.evaluating import OURS, HashEmbedder, a_call, a_trace, a_turn
+from tests.support.evaluating import OURS, HashEmbedder, a_call, a_tool, a_trace, a_turn
 from tests.support.table import for_each
 
 BROKEN = a_call("weather", {"city": "Rom"}, error="no such city")
@@ -97,6 +97,14 @@ def test_another_number_in_the_answer_is_progress() -> None:
 
     assert (score.value or 0) < 0.5
     assert (score.risk, score.success) == (0.0, True)
+
+
+def test_a_tool_that_ran_was_there_whatever_the_spans_say_was_offered() -> None:
+    offered = (a_tool("weather"),)
+    ran, invented = a_call("climate", {}, span_id="s"), a_call("climate", {})
+
+    assert tool_correctness(a_trace(tool_calls=(ran,), tools_offered=offered)).risk == 0.1
+    assert tool_correctness(a_trace(tool_calls=(invented,), tools_offered=offered)).risk == 1.0
 
 
 @pytest.mark.parametrize("calls", [(BROKEN,), same_calls(2), (a_call("weather", None), FIXED)])

@@ -83,7 +83,7 @@ async def test_a_verdict_of_other_evaluators_is_not_this_rooms(name: str, asked:
 
 async def test_what_was_under_way_at_the_stop_is_asked_again_and_not_committed_over() -> None:
     first = Stand()
-    first.judges.holds = True
+    first.judges.answers = 0
     first.put(turn(1), turn(2))
     async with first.running():
         await first.judges.has(2)

@@ -18,13 +18,21 @@ from collector.records.trace_views import SummarisedTrace, decode_summarised
 from collector.records.traces import TraceRecord, decode_traces
 from collector.scoring.cached_session import AWAKE, CachedSession, Packer
 from collector.scoring.effects import Effects, PlacedTrace
+from collector.scoring.open_session import OpenSession
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.scoring.session_work import LONGEST
 from evaluators.digest import trace_digest
 from evaluators.model import ModelCall, Trace
 from evaluators.run import SessionScorer, score_trace
-from tests.support.scoring_fakes import closed_in, make_record, rules, summarised, taken
+from tests.support.scoring_fakes import (
+    closed_in,
+    judged_rules,
+    make_record,
+    rules,
+    summarised,
+    taken,
+)
 from tests.support.table import for_each
 
 PLAN = plan_from(Config(embedder=EmbedderConfig(kind="none")))
@@ -154,6 +162,33 @@ def packed(sessions: OpenSessions) -> list[str]:
     ]
 
 
+def content(session: OpenSession) -> object:
+    return session.head, session.traces, [*session.pending.items()], session.seen
+
+
+def test_a_woken_session_is_the_one_that_was_packed() -> None:
+    judged = judged_rules()
+    packer = Packer(rules(judged), LIMITS)
+    sessions = opened(awake=1 << 40)
+    scored(sessions, *"aaa", text="What a session says, é.")
+    session = next(iter(held(sessions).values())).wake(PACKER)
+    due = tuple(each.spec.name for each in judged.trace)
+    last, first, between = (replace(session.traces[n], due=due) for n in (2, 0, 1))
+    session = packer.session(session.key, session.head, (last, first, replace(between, due=())))
+    session.seen = 77
+    one = CachedSession(session)
+    asked = (one.last, one.since, one.cost, one.waits)
+    before = content(session)
+    assert [*session.pending] == [last.turn.trace_id, first.turn.trace_id]
+
+    one.pack(packer)
+
+    assert isinstance(one._held, bytes)
+    assert (one.last, one.since, one.cost, one.waits) == asked
+    assert content(one.wake(packer)) == before
+    assert one.wake(packer) is not session
+
+
 def test_who_fits_stays_awake_and_the_least_recently_used_are_packed() -> None:
     sessions = opened(awake=1 << 40)
     scored(sessions, *"abca")
@@ -170,6 +205,15 @@ def test_a_long_session_is_not_packed() -> None:
     scored(sessions, *("a" * (LONGEST + 1)), *("b" * LONGEST), "c")
 
     assert packed(sessions) == ["b"], "the last one was used just now"
+
+
+def test_a_closed_session_makes_room() -> None:
+    sessions = opened(awake=1 << 40)
+    scored(sessions, *"abc")
+    assert sessions._awake._size > sessions.size
+
+    assert len([*sessions.close_all("idle")]) == 3
+    assert sessions._awake._size == 0
 
 
 def test_a_restart_wakes_no_more_than_fit() -> None:
