@@ -97,6 +97,13 @@ def test_the_options_digest_changes_with_everything_a_user_can_set() -> None:
     assert len({digest(), digest(), *changed}) == 4
 
 
+def test_the_embedder_s_model_is_part_of_an_embedded_evaluator_s_digest_only() -> None:
+    one_model, another = make_plan(OURS, {}, embedder=MODEL), make_plan(OURS, {}, embedder="other")
+
+    assert one(one_model, "coherence").options_digest != one(another, "coherence").options_digest
+    assert one(one_model, "confidence").options_digest == one(another, "confidence").options_digest
+
+
 WEIGHTS: dict[str, JSON] = {"signal_weights": {"confidence": -1}}
 
 
@@ -273,3 +280,11 @@ def test_the_expectation_used_is_named_in_the_outcome() -> None:
     assert by_name["exact_match"].expectation == expectation.digest
     assert by_name["confidence"].expectation is None
     assert by_name["tool_expectations"].reason == "nothing_to_judge"
+
+
+def test_without_an_expectation_its_evaluators_say_so() -> None:
+    outcomes = score_trace(EVERYTHING, a_trace(), embedder=HashEmbedder(), only=["contains"])
+
+    assert [(each.state, each.reason) for each in outcomes] == [
+        ("not_applicable", "no_expectations")
+    ]

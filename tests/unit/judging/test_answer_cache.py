@@ -139,3 +139,15 @@ def test_a_disk_that_fails_costs_no_answer_and_is_used_again(
     assert cache.get("f", "m", "me")
     assert cache.get("e", "m", "me") is None
     cache.close()
+
+
+def test_a_folder_that_cannot_be_used_is_a_cache_without_answers(tmp_path: Path) -> None:
+    failures: list[Exception] = []
+    (tmp_path / "file").write_text("")
+    cache = AnswerCache(tmp_path / "file" / "cache", 1 << 20, failures.append)
+
+    cache.put("d", "m", make_entry())
+    cache.written("d", "m")
+    assert cache.get("d", "m", "me") is None
+    assert len(failures) == 3
+    cache.close()

@@ -218,6 +218,33 @@ async def test_an_answer_that_cannot_be_read_is_paid_for_and_never_kept(
     ]
 
 
+async def test_an_answer_that_is_billed_and_cannot_be_used_counts_as_spent(stand: Stand) -> None:
+    stand.provider.failures, stand.provider.error = ["provider_error"], {"billed": True}
+    with pytest.raises(JudgeError):
+        await stand.ask()
+    assert [each.keep_reservation for each in stand.finished] == [True]
+
+
+async def test_a_kept_answer_that_cannot_be_read_is_asked_for_again(stand: Stand) -> None:
+    """An older version kept it."""
+    stand.provider.text = "rubbish"
+    await stand.ask()
+    stand.clients.written("me")
+    stand.provider.text = "1"
+
+    again = await stand.ask(replace(PROMPT, read=json.loads))
+
+    assert (again.text, stand.provider.asked) == ("1", 2)
+
+
+async def test_no_vectors_beyond_the_budget(stand: Stand) -> None:
+    stand.grants = False
+    with pytest.raises(JudgeError) as caught:
+        await stand.embed("a")
+    assert caught.value.type == "budget"
+    assert not stand.vectors.asked
+
+
 async def test_an_answer_is_paid_once(stand: Stand) -> None:
     first, after_a_crash = await stand.ask(), await stand.ask()
     another = await stand.ask(of="another")

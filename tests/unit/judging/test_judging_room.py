@@ -10,7 +10,7 @@ from collector.judging.session_turns import PlacedTurn, SessionTurns
 from collector.log.port import TRACES
 from collector.records.codec import encode
 from collector.records.more import AskRecord
-from collector.records.traces import VerdictRecord
+from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
 from evaluators.model import Outcome
 from tests.support.judging_stand import KEY, NOW, Stand, turn
 
@@ -110,6 +110,24 @@ async def test_history_is_the_three_turns_before_in_order_of_their_start() -> No
     assert isinstance(job, TraceJob)
     assert job.turn == 5
     assert [each.digest for each in job.history] == ["d2", "d3", "d4"]
+
+
+async def test_history_outlives_a_restart_and_ends_with_the_session() -> None:
+    first = Stand()
+    first.put(turn(1), turn(2))
+    await first.drain()
+    second = Stand(first.log)
+    second.put(turn(3))
+    await second.drain()
+    offsets = [
+        each.position.offset
+        for each in first.log.history(TRACES)
+        if isinstance(decode_traces(each.value), TraceRecord)
+    ]
+    second.close(*offsets)
+    second.put(turn(4))
+    await second.drain()
+    assert second.judges.compared == [["answer 1", "answer 2"], []]
 
 
 async def test_a_closed_session_is_judged_from_the_traces_the_log_has() -> None:

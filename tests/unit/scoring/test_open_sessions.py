@@ -118,6 +118,17 @@ def test_the_oldest_touched_session_closes_first() -> None:
     assert closed_in(take(sessions, "t", session="c", offset=9)) == ["a"]
 
 
+def test_a_record_that_was_passed_is_no_repeat_of_a_session_that_closed_since() -> None:
+    """Session `b` was at offset 7 when the record at offset 3 closes it: what it has seen is a repeat, nothing else."""
+    sessions = open_sessions(rules(), max_open=1)
+    take(sessions, "t1", session="b", offset=7)
+
+    assert closed_in(take(sessions, "t2", session="c", offset=3)) == ["b"]
+
+    assert tried(sessions, "t1", session="b", offset=7) == "repeated"
+    assert isinstance(tried(sessions, "t3", session="b", offset=8), PlacedTrace)
+
+
 # --- waiting for verdicts ---------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from collector.base.errors import LogFull
 from collector.base.telemetry import Telemetry
-from collector.log.port import SESSIONS, SIGNALS, TRACES
+from collector.log.port import SESSIONS, SIGNALS, TRACES, Position
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.traces import SessionRecord, decode_traces
@@ -70,6 +70,17 @@ async def test_a_late_turn_and_its_three_followers_are_compared_as_the_log_has_t
     assert len([each for each in shown(log, "confidence") if each.trace_id == "t04"]) == 1
     assert first_counts(log)["t04", "loop_detection"] == 1
     assert not any(b"out t" in each.value for each in log.history(SESSIONS))
+
+
+async def test_a_follower_that_has_expired_stays_as_it_was(log: FaultyLog) -> None:
+    expired = append(log, make_record("t1", start=1))
+    await run_to_end(make_scorer(log), log)
+    log.expire(Position(TRACES, 0, expired))
+    append(log, make_record("t0", start=0))
+
+    await run_to_end(make_scorer(log), log)
+
+    assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 1
 
 
 async def test_a_record_without_outcomes_is_kept_and_its_evaluators_fail(log: FaultyLog) -> None:

@@ -12,12 +12,12 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config, EmbedderConfig, SessionWindow
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import encode
-from collector.records.sessions import session_key
+from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, session_key
 from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.trace_views import SummarisedTrace, decode_summarised
 from collector.records.traces import TraceRecord, decode_traces
 from collector.scoring.cached_session import AWAKE, CachedSession, Packer
-from collector.scoring.effects import Effects, PlacedTrace
+from collector.scoring.effects import Effects, PlacedTrace, Tombstone
 from collector.scoring.open_session import OpenSession
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
@@ -137,6 +137,26 @@ def test_a_session_is_not_closed_for_its_own_trace_and_partitions_share_the_memo
     for offset in range(5):
         assert closed_in(take(sessions, recorded(offset, "a", ""), offset=offset)) == []
     assert closed_in(take(sessions, recorded(9, "b", ""), offset=9)) == ["a"]
+
+
+def test_a_restart_charges_the_same() -> None:
+    sessions = opened()
+    state: dict[object, SessionsTopic] = {}
+    for offset in range(30):
+        for effects in take(sessions, recorded(offset, f"s{offset % 3}", "x" * 999), offset=offset):
+            for change in effects.changes:
+                assert isinstance(change, SessionHead | SessionTurn)
+                trace_id = change.turn.trace_id if isinstance(change, SessionTurn) else None
+                state[change.session_id, trace_id] = change
+
+    again = opened()
+    changes = again.restore(state.values())
+
+    assert not any(isinstance(each, Tombstone) for each in changes)
+    assert (again.size, len(again)) == (sessions.size, 3)
+    for each in (sessions, again):
+        assert len([*each.close_all("idle")]) == 3
+        assert each.size == 0
 
 
 # --- a packed session takes little, answers what timers and bounds ask, and is itself again when it is woken ----------

@@ -146,6 +146,12 @@ def test_assumed_scores_count_for_the_evaluators_that_declare_it_alone() -> None
     assert entry.turn.unscored_why == {"confidence": "timeout"}
 
 
+def test_the_value_of_a_measured_outcome_counts() -> None:
+    measured = outcome("measured", measured=0.5)
+
+    assert with_outcomes(make_entry("1", 1), [measured], {}, assumed=()).turn.scores == {"x": 0.5}
+
+
 def test_a_score_in_place_of_an_assumed_or_missing_one_is_neither() -> None:
     def scored_after(before: Outcome) -> Turn:
         entry = with_outcomes(make_entry("1", 1), [before], {}, assumed={"x"})

@@ -84,6 +84,26 @@ async def test_an_evaluator_with_a_model_of_its_own_gets_a_call_of_its_own() -> 
     assert (use.model, use.calls) == ("big", 1)
 
 
+async def test_what_is_no_turn_cannot_be_read_or_has_nothing_to_judge_costs_nothing() -> None:
+    asked = answering()
+
+    idle = await judge(a_trace(model_calls=()), asked)
+    unread = await judge(replace(TRACE, unread="undecodable"), asked)
+    without_calls = await judge(a_trace(), asked, judged("argument_correctness"))
+
+    assert [outcome.reason for outcome in idle.outcomes] == ["not_a_turn"] * len(PANDAPROBE)
+    assert list(map(error_type, unread.outcomes)) == ["undecodable"] * len(PANDAPROBE)
+    assert (without_calls.outcomes[0].assumed, without_calls.outcomes[0].judge) == (1.0, None)
+    assert asked.asked == []
+
+
+async def test_an_unknown_price_stays_unknown() -> None:
+    verdict = await judge(TRACE, ScriptedJudge(fitting_answer, cost_usd=None))
+
+    assert verdict.cost_usd is None
+    assert {outcome.judge and outcome.judge.cost_usd for outcome in verdict.outcomes} == {None}
+
+
 async def test_without_a_plan_the_plan_is_not_judged() -> None:
     def planless(_: str, answer: dict[str, Any]) -> Any:
         answer.get("extraction", {})["plan"] = []
@@ -139,6 +159,15 @@ async def test_an_equal_prompt_has_an_equal_digest_whatever_its_marker() -> None
     assert first.user != second.user
     await judge(replace(TRACE, input="another"), asked)
     assert asked.asked[4][0].digest != first.digest
+
+
+async def test_the_instructions_do_not_depend_on_the_trace() -> None:
+    asked = answering()
+
+    await judge(TRACE, asked)
+    await judge(replace(TRACE, input="x", tool_calls=(a_call("a", {}), a_call("b", {}))), asked)
+
+    assert asked.asked[1][0].system == asked.asked[3][0].system
 
 
 async def test_facts_that_contradict_a_verdict_are_named() -> None:

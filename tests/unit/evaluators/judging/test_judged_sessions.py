@@ -8,13 +8,14 @@ import pytest
 
 from evaluators.dialects.decoding.values import as_dict
 from evaluators.errors import SettingsError
-from evaluators.expectations import Expectation
+from evaluators.expectations import Expectation, ExpectedTool
 from evaluators.formulas import connexity
 from evaluators.formulas.connexity import VerdictError, outcomes, resolve_weights
+from evaluators.matching.tool_match import Use, match_tools
 from evaluators.model import Outcome, Trace
 from evaluators.plan import Settings, make_plan
 from evaluators.providers.scripted import ScriptedJudge
-from tests.support.evaluating import OURS, a_trace
+from tests.support.evaluating import OURS, a_call, a_trace, error_type
 from tests.support.judging import answering, judge_turns, judged
 from tests.support.table import for_each
 
@@ -59,6 +60,16 @@ async def test_all_interactions_are_judged_in_one_call() -> None:
     assert list(outcome.metadata) == FIELDS.split()
 
 
+async def test_its_options_are_the_document_s() -> None:
+    settings = Settings(threshold=0.9, options={"k": 2, "mode": "bayesian", "ci_level": 0.9})
+
+    outcome = await agentic(correct(0.9, 0.9, 0.9, 0.8), agentic=settings)
+
+    assert (outcome.score, outcome.threshold) == (0.75, 0.9)
+    assert outcome.metadata["k"] == 2
+    assert outcome.metadata["pass_at_k_ci_low"] < outcome.metadata["pass_at_k"]
+
+
 async def test_only_interactions_with_an_expected_output_count() -> None:
     expected = {"1": EXPECTED["1"], "2": Expectation(regex="x")}
 
@@ -83,6 +94,46 @@ async def test_turns_without_content_are_no_wrong_answers() -> None:
     assert (most.score, most.success, most.coverage) == (1.0, True, (4, 3))
     assert (few.state, few.reason, few.coverage) == ("skipped", "low_coverage", (4, 1))
     assert (nothing.state, nothing.reason) == ("not_applicable", "no_content")
+
+
+async def test_tool_correctness_is_null_without_expected_or_used_tools() -> None:
+    used = replace(TRACES[0], tool_calls=(a_call("calculator", {"a": 5}),))
+    tools = (ExpectedTool(name="calculator", arguments={"a": 5}),)
+    expected = {
+        "0": Expectation(output="8", tools=tools, answer_uses_tools=True),
+        "1": Expectation(output="8", tools=tools),
+        "2": Expectation(output="8"),
+    }
+
+    traces = [used, TRACES[1], replace(used, trace_id="2")]
+    outcome = await agentic(correct(1, 1, 1), traces, expected)
+
+    first, *others = outcome.metadata["tool_correctness_scores"]
+    assert first["overall_correctness"] == 1.0
+    assert "selection 1.00" in first["reasoning"]
+    assert others == [None, None]
+
+
+async def test_a_missing_interaction_is_asked_for_again_and_then_fails() -> None:
+    def drop(_: str, answer: dict[str, Any]) -> Any:
+        answer["agentic"]["verdicts"].pop()
+        return answer
+
+    asked = answering(drop)
+    outcome = await agentic(asked)
+
+    assert len(asked.asked) == 2
+    assert error_type(outcome) == "parse_error"
+    assert "3 verdicts for 4" in str(outcome.error)
+
+
+async def test_turns_that_cannot_be_read_are_not_judged() -> None:
+    asked = answering()
+
+    outcome = await agentic(asked, [replace(trace, unread="undecodable") for trace in TRACES])
+
+    assert outcome.state == "not_applicable"
+    assert asked.asked == []
 
 
 # --- conversation_quality ---------------------------------------------------------------------------------------------
@@ -206,3 +257,11 @@ def test_outcomes_are_texts_and_truths() -> None:
     ]
     (half,) = outcomes({"expected_outcomes": [{"passed": "false"}]}, ["A"]) or []
     assert half["passed"] is False
+
+
+def test_no_step_is_in_its_place_also_when_the_call_was_not_made() -> None:
+    call = Use(name="a", parameters={})
+
+    match = match_tools([call], [call, call], answer_uses_tools=True)
+
+    assert (match.sequence_correct, match.parameter_accuracy) == (1.0, 0.5)

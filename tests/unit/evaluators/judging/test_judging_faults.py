@@ -145,6 +145,30 @@ async def test_an_answer_stays_when_asking_again_fails() -> None:
     assert error_type(outcomes["confidence"]) == "parse_error"
 
 
+async def test_a_wrong_number_of_verdicts_is_asked_for_again() -> None:
+    def one_too_many(stage: str, answer: dict[str, Any]) -> Any:
+        if stage == "judging":
+            answer["argument_correctness"]["verdicts"] *= 2
+        return answer
+
+    asked = answering(one_too_many)
+
+    assert failed(await judge(TRACE, asked)) == set()
+    assert len(asked.asked) == 3
+
+
+async def test_one_models_failure_is_not_anothers() -> None:
+    class Partly(ScriptedJudge):
+        async def __call__(self, prompt: Prompt, *, model: str | None) -> Any:
+            if model == "big":
+                raise JudgeError(type="provider_error", message="no such model")
+            return await super().__call__(prompt, model=model)
+
+    due = judged(*PANDAPROBE, confidence=Settings(model="big"))
+
+    assert failed(await judge(TRACE, Partly(fitting_answer), due)) == {"confidence"}
+
+
 async def test_many_own_models_that_all_fail_are_bounded() -> None:
     due = judged(*EVERY, **{name: Settings(model=f"m-{name}") for name in EVERY})
     asked = always(JudgeError(type="provider_error", message="down"))

@@ -43,6 +43,13 @@ async def test_the_score_is_clamped(said: Any, score: float, success: bool) -> N
     assert outcome.method == "llm_judge"
 
 
+@for_each("said", [None, True, "good", [0.5], float("nan"), float("inf")])
+async def test_a_score_that_is_not_a_number_fails(said: Any) -> None:
+    (outcome,) = (await judge(a_trace(), scoring(said), planned())).outcomes
+
+    assert (outcome.state, outcome.score) == ("failed", None)
+
+
 @for_each("said", ["Score: 0.75", '{"score": 0.75}', "0.75 out of 1, well written"])
 async def test_asked_alone_its_answer_needs_no_key_and_with_others_it_does(said: str) -> None:
     asked = always(said)

@@ -126,6 +126,14 @@ def test_even_ten_thousand_calls_fit_with_their_errors() -> None:
     assert "characters in the middle left out" in (recording.truncated or "")
 
 
+def test_equal_calls_in_a_row_are_merged_when_the_budget_is_short() -> None:
+    calls = tuple(a_call("search", None) for _ in range(5000))
+
+    recording = trace_recording(a_trace(tool_calls=calls), max_tokens=1000)
+
+    assert "5000 tool calls: search" in recording.text
+
+
 def test_no_value_looks_like_a_line_of_the_recording() -> None:
     text = "x\nexpected output: y\r\nfinal output: z\u2028tool call 9: w\x85model: v"
 

@@ -136,6 +136,13 @@ def test_the_explanation_says_what_failed_what_is_progress_and_what_is_not_seen(
     )
 
 
+def test_arguments_that_were_not_exported_are_no_score() -> None:
+    calls = (call("x", arguments=None), call("x", arguments=None))
+
+    for score in (step_efficiency(a_trace(tool_calls=calls)), session_of(calls)):
+        assert (score.state, score.reason, score.value) == ("not_applicable", "no_content", None)
+
+
 def test_four_evaluators_tell_one_story() -> None:
     looping = (call("unknown"), call("unknown"), call("unknown"), call("x", arguments="other"))
     trace = a_trace(tool_calls=looping)

@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -217,3 +218,31 @@ def deeper(frames: int) -> str:
 def test_an_endless_schema_is_not_judged_wherever_the_stack_ends() -> None:
     """Where it ends inside of jsonschema's Rust, that panics, with what is no Exception."""
     assert {deeper(frames) for frames in range(24)} == {"RecursionError"}
+
+
+def test_a_usual_schema_of_many_properties_is_judged() -> None:
+    names = [f"p{n}" for n in range(400)]
+    schema: JSON = {
+        "$schema": DRAFT,
+        "properties": {name: {"type": "string", "enum": ["a", "b"]} for name in names},
+        "required": [*names],
+    }
+
+    assert argument_error(schema, dict.fromkeys(names, "a")) is None
+    assert argument_error(schema, dict.fromkeys(names, "c")) is not None
+
+
+def test_unique_items_are_still_distinguished_by_value() -> None:
+    schema = of_a({"uniqueItems": True})
+
+    assert argument_error(schema, {"a": [{"x": 1, "y": 2}, {"y": 2, "x": 1.0}]}) is not None
+    assert argument_error(schema, {"a": [1, True, "1", [1], {"1": 1}]}) is None
+    assert argument_error(schema, {"a": [[1, 2], [2, 1]]}) is None
+
+
+def test_a_score_that_only_a_costly_schema_prevents_says_so() -> None:
+    trace = costly(doubling("allOf"))
+    score = argument_correctness(replace(trace, tool_calls=trace.tool_calls[1:]))
+
+    assert score.value is None
+    assert "cannot be checked whole" in str(score.explanation)

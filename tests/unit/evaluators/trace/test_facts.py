@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from evaluators.formulas.trace_calls import LEAST_TRACES, TraceCallsHistory
+from evaluators.formulas.trace_calls import LEAST_TRACES, MOST_TRACES, TraceCallsHistory
 from evaluators.model import JSON, ModelCall, Outcome, Score, ToolCall
 from evaluators.plan import make_plan
 from evaluators.run import score_trace
@@ -283,3 +283,16 @@ def test_only_what_may_be_found_goes_on() -> None:
     assert not may_be_found(msgspec.structs.replace(fine, state="failed"), 90)
     for number, missing in ((0, 10), (1, 10), (4, 7), (11, 1), (40, 1)):
         assert repeats_missing(a_trace(tool_calls=same_calls(number)), {"limit": 10}) == missing
+
+
+def test_the_history_is_bounded_replaces_and_comes_back() -> None:
+    made = history(*range(MOST_TRACES + 5))
+    made.put(MOST_TRACES, (7,))
+
+    again = TraceCallsHistory(made.pack())
+
+    assert len(again) == MOST_TRACES
+    assert again.pack() == made.pack()
+    assert again.digest(0) == made.digest(0) != made.digest(MOST_TRACES)
+    with pytest.raises(ValueError, match="not a history"):
+        TraceCallsHistory(b"torn")

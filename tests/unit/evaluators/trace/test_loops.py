@@ -10,12 +10,13 @@ from msgspec import structs
 from collector.records.traces import previous_trace
 from evaluators.model import InnerTurn, Outcome, Previous, Score, ToolCall, Trace
 from evaluators.plan import make_plan
+from evaluators.providers.scripted import ScriptedEmbedder
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
 from evaluators.resources import Embedder, History
 from evaluators.run import score_trace
 from evaluators.sketches import Before, compare, sketches_of
 from evaluators.trace.loop_detection import loop_detection
-from tests.support.evaluating import OURS, HashEmbedder, a_trace
+from tests.support.evaluating import OURS, HashEmbedder, a_trace, error_type
 from tests.support.examples import examples
 from tests.support.table import for_each
 
@@ -190,6 +191,13 @@ def test_what_there_is_nothing_to_compare_of_has_its_outcome_at_once(
     assert sketches == {}
     assert [each.reason for each in outcomes] == [reason]
     assert list(outcomes) == list(score_trace(PLAN, trace, embedder=HashEmbedder()))
+
+
+def test_an_embedder_that_fails_is_the_evaluators_outcome() -> None:
+    sketches, (outcome,) = sketches_of(PLAN.trace, a_trace(), ScriptedEmbedder({}))
+
+    assert sketches == {}
+    assert error_type(outcome) == "exception"
 
 
 def test_a_sketch_that_cannot_be_read_is_the_evaluators_outcome() -> None:
