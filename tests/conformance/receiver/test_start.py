@@ -170,41 +170,30 @@ async def test_a_bad_tls_file_is_one_clear_line(certificates: Certificates, tmp_
             await receiver(tls=good.model_copy(update=wrong)).start()
 
 
-CHECK = "/grpc.health.v1.Health/Check"
-NOT_SERVING = b"\x08\x02"
-
-
-async def test_it_takes_spans_while_health_says_that_it_leaves() -> None:
-    async with serving(stop_delay="5m") as served, grpc.aio.insecure_channel(served.target) as one:
+async def test_while_it_leaves_it_takes_spans_says_so_and_ends_connections_over_http() -> None:
+    async with (
+        serving(stop_delay="5m") as served,
+        grpc.aio.insecure_channel(served.target) as channel,
+        httpx.AsyncClient(verify=False, headers=PROTOBUF) as client,
+    ):
+        before = await client.post(served.url, content=body(span(1, 1)))
         at_once = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             leaving = group.create_task(served.receiver.leave(at_once))
             await asyncio.sleep(0)
 
-            health = await call(one, b"", method=CHECK)
-            taken = await call(one, body(span(1, 1)))
+            health = await call(channel, b"", method="/grpc.health.v1.Health/Check")
+            taken = await call(channel, body(span(1, 2)))
+            after = await client.post(served.url, content=body(span(1, 3)))
 
             assert not leaving.done()
             at_once.set()
-        assert health.body == NOT_SERVING
-        assert taken.code is grpc.StatusCode.OK
-        assert served.log.spans() == [span(1, 1)]
 
-
-async def test_answers_over_http_end_their_connections() -> None:
-    async with serving(stop_delay="5m") as served, httpx.AsyncClient(verify=False) as client:
-        before = await client.post(served.url, content=body(span(1, 1)), headers=PROTOBUF)
-        at_once = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(served.receiver.leave(at_once))
-            await asyncio.sleep(0)
-
-            after = await client.post(served.url, content=body(span(1, 2)), headers=PROTOBUF)
-
-            at_once.set()
-        assert "connection" not in before.headers
-        assert (after.status_code, after.headers["connection"]) == (200, "close")
-        assert served.log.spans() == [span(1, 1), span(1, 2)]
+    assert health.body == b"\x08\x02", "not serving"
+    assert taken.code is grpc.StatusCode.OK
+    assert "connection" not in before.headers
+    assert (after.status_code, after.headers["connection"]) == (200, "close")
+    assert len(served.log.spans()) == 3
 
 
 async def test_without_a_delay_it_leaves_at_once() -> None:
