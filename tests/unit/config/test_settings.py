@@ -177,69 +177,16 @@ def test_what_is_no_duration_says_what_is(tmp_path: Path, idle: str) -> None:
 
 # --- what is wrong ---
 
-WRONG = {
-    "windows: {trace: {idle: three}}": (
-        'windows.trace.idle: expected a duration such as 500ms, 5s, 30m or 24h, got "three"'
-    ),
-    "windows: {memory: much}": (
-        'windows.memory: expected a size such as 64KiB, 64MiB or 4GiB, got "much"'
-    ),
-    "windows: {trace: {rot_grace: 1s}}": (
-        'windows.trace.rot_grace: unknown key; did you mean "root_grace"?'
-    ),
-    "judges: {tone: {rubrik: x, rubric: y}}": (
-        'judges.tone.rubrik: unknown key; did you mean "rubric"?'
-    ),
-    "judges: {tone: {}}": "judges.tone.rubric: required here, but missing",
-    "log: {kind: sqlite}": 'log.kind: expected disk, kafka or memory, got "sqlite"',
-    "roles: [receive, foo]": (
-        'roles[1]: expected receive, assemble, score, judge or publish, got "foo"'
-    ),
-    "workers: many": 'workers: expected a whole number or auto, got "many"',
-    "judge: {sample: 2}": 'judge.sample: expected at most 1, got "2"',
-    "judge: {temperature: .inf}": 'judge.temperature: expected a finite number, got "inf"',
-    "admin: {port: 70000}": 'admin.port: expected at most 65535, got "70000"',
-    "drain_on_stop: perhaps": 'drain_on_stop: expected true or false, got "perhaps"',
-    "tasks: 3": 'tasks: expected a mapping, got "3"',
-    "roles: receive": 'roles: expected a list such as [a, b], got "receive"',
-    "evaluators: {x: {threshold: 4}}": 'evaluators.x.threshold: expected at most 1, got "4"',
-    "receiver: {bearer_tokens: hush}": "receiver.bearer_tokens: expected a list such as [a, b]",
-    "judge: {api_key: [hush]}": "judge.api_key: expected a text",
-    "roles: []": "roles: expected at least one of receive, assemble, score, judge, publish",
-    "roles: [judge, judge]": "roles: name each role at most once",
-    "receiver: {http: {paths: [v1]}}": (
-        'receiver.http.paths: expected paths that begin with /, got "v1"'
-    ),
-    "log: {kind: kafka}": (
-        "log.kafka.bootstrap_servers: required with log.kind kafka, such as broker-1:9092"
-    ),
-    "receiver: {grpc: {port: 4318}}": (
-        "receiver.http.port: 4318 is taken by receiver.grpc.port; "
-        "give each listener a port of its own"
-    ),
-    "admin: {port: 4317, host: 0.0.0.0}": (
-        "admin.port: 4317 is taken by receiver.grpc.port; give each listener a port of its own"
-    ),
-    "expectations: /no/such.yaml": "expectations: no such file: /no/such.yaml",
-    "receiver: {tls: {cert_file: /no/a, key_file: /no/b}}": (
-        "receiver.tls.cert_file: no such file: /no/a\nreceiver.tls.key_file: no such file: /no/b"
-    ),
-    "log: {kind: kafka, kafka: {bootstrap_servers: a, security: {protocol: SASL_SSL}}}": "\n".join(
-        f"log.kafka.security.{each}: required with protocol SASL_SSL"
-        for each in ("sasl_mechanism", "username", "password")
-    ),
-    "sinks: {kafka: {bootstrap_servers: a, security: {ca_file: /no/c}}}": (
-        "sinks.kafka.security.ca_file: no such file: /no/c"
-    ),
-    "embedder: {kind: litellm}": (
-        "embedder.model: required with embedder.kind litellm, such as text-embedding-3-small"
-    ),
-}
+MISTAKES: list[dict[str, str]] = yaml.safe_load(
+    (Path(__file__).parents[2] / "data" / "config" / "mistakes.yaml").read_text("utf-8")
+)
 
 
-@pytest.mark.parametrize("text", list(WRONG))
-def test_each_error_has_its_path_and_says_what_was_expected(tmp_path: Path, text: str) -> None:
-    assert complaints(tmp_path, text) == WRONG[text].splitlines()
+@for_each("mistake", MISTAKES)
+def test_each_error_has_its_path_and_says_what_was_expected(
+    tmp_path: Path, mistake: dict[str, str]
+) -> None:
+    assert complaints(tmp_path, mistake["settings"]) == mistake["says"].splitlines()
 
 
 def test_every_bad_field_is_listed(tmp_path: Path) -> None:

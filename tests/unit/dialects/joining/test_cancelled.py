@@ -2,7 +2,10 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from evaluators.matching.final_answer import gives_up, lacks_answer
 from evaluators.model import Trace
@@ -11,68 +14,11 @@ from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.table import for_each
 from tests.support.weather import one_call
 
-TYPES = (
-    "asyncio.exceptions.CancelledError",
-    "concurrent.futures._base.CancelledError",
-    "GeneratorExit",
-    "KeyboardInterrupt",
-    "AbortError",
-    "20",
-    "ABORT_ERR",
-    "context.Canceled",
-    "java.util.concurrent.CancellationException",
-    "kotlinx.coroutines.JobCancellationException",
-    "System.OperationCanceledException",
-    "System.Threading.Tasks.TaskCanceledException",
-    "openai.APIUserAbortError",
-    "starlette.requests.ClientDisconnect",
-    "client_disconnect",
-    "client_closed_request",
-    "CANCELLED",
-    "context canceled",
-    "RunCancelledError",
-    "499",
-    "DOMException [AbortError]",
-    "ModelAbortError",
-    "undici.RequestAbortedError",
-    "java.lang.InterruptedException",
-    "java.nio.channels.ClosedByInterruptException",
-    "System.Threading.ThreadInterruptedException",
-    "io.temporal.failure.CanceledFailure",
-    "reactor.core.Exceptions$CancelException",
-    "tokio::task::JoinError::Cancelled(Id(7))",
-    "trio.Cancelled",
-    "grpc.FutureCancelledError",
-    "gevent.GreenletExit",
-    "celery.exceptions.TaskRevokedError",
-    "Swift.CancellationError",
-    "NSURLErrorCancelled",
-    "Amp\\CancelledException",
-    "Async::Stop",
-    "Interrupt",
-    "SIGINT",
+_NAMES: dict[str, list[str]] = yaml.safe_load(
+    (Path(__file__).parents[3] / "data" / "dialects" / "stops.yaml").read_text("utf-8")
 )
-TIME_OUTS = (
-    "TimeoutError",
-    "asyncio.exceptions.TimeoutError",
-    "context.DeadlineExceeded",
-    "context.deadlineExceededError",
-    "kotlinx.coroutines.TimeoutCancellationException",
-    "DEADLINE_EXCEEDED",
-    "23",
-    "httpx.ReadTimeout",
-)
-NO_STOPS = (
-    *TIME_OUTS,
-    "shop.OrderCancelledError",
-    "ABORTED",
-    "*errors.errorString",
-    "java.io.InterruptedIOException",
-    "psycopg.errors.QueryCanceled",
-    "DOMException",
-    "Pit::Stop",
-)
-"""An order that is cancelled is no run, gRPC's ABORTED is a conflict; the types of the others do not say it."""
+TYPES, TIME_OUTS = _NAMES["stops"], _NAMES["time_outs"]
+NO_STOPS = [*TIME_OUTS, *_NAMES["others"]]
 ASKED = model(2, answer=said("", call("find_order", "c1", id=7)))
 
 
