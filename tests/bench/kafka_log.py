@@ -48,7 +48,7 @@ def on_kafka(bootstrap: str) -> tuple[str, ...]:
 
 def receive(folder: Path, log: Sequence[str], file: Path, passes: int) -> float:
     """Fill the log; the receiver's CPU seconds per million spans."""
-    with Service(folder, "roles=[receive]", *COMMON, *log, measured=True) as it:
+    with Service(folder, "roles=[receive]", *COMMON, *log) as it:
         send(it.grpc, file, "--requests", "20", base=9000)
         before = tree_seconds(it.pid)
         sent = send(it.grpc, file, passes=passes)
@@ -69,7 +69,6 @@ def work(
                 *log,
                 workers=0,
                 says=PAGE,
-                measured=True,
             )
             for number in range(processes)
         ]

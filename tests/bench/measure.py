@@ -155,7 +155,7 @@ def served(*settings: str, **how: Any) -> Generator[Service]:
     CACHE.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
-        Service(Path(folder) / "data", *settings, measured=True, **how) as it,
+        Service(Path(folder) / "data", *settings, **how) as it,
     ):
         yield it
 

@@ -133,7 +133,7 @@ def passes() -> Counter[tuple[str, str, str]]:
         found.mkdir()
         environment = {"PYTHONPATH": str(installed), "SPANWISE_TEST_PASSES": str(found)}
         settings = ("windows.trace.root_grace=100ms", "embedder.kind=none")
-        with Service(folder / "data", *settings, environment=environment, measured=True) as service:
+        with Service(folder / "data", *settings, environment=environment) as service:
             send(service.grpc, request_of_one_trace())
             service.wait_for("its signals", lambda: OUTCOME_WORD in str([*service.signals()]))
             service.wait_for("the index", lambda: _listed(service))

@@ -32,7 +32,6 @@ def test_it_is_said_and_nothing_is_sent(tmp_path: Path) -> None:
             "embedder.kind=none",
             "windows.trace.root_grace=300ms",
             environment={"SSL_CERT_FILE": str(ca.cert)},
-            measured=True,
         )
 
         def errors_of_the_judge() -> list[str]:

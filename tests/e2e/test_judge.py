@@ -59,7 +59,7 @@ def has_litellm(pid: int) -> bool:
 def test_verdicts_follow_stand_ins_and_name_what_they_cost(tmp_path: Path) -> None:
     with (
         OpenAiServer() as server,
-        Service(tmp_path / "data", *SETTINGS, *server.settings, measured=True) as service,
+        Service(tmp_path / "data", *SETTINGS, *server.settings) as service,
     ):
         send(service, 0, 1)
         found = wait_for_verdicts(service, 2)

@@ -9,7 +9,6 @@ import shlex
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -20,10 +19,9 @@ from rich.cells import cell_len
 
 from collector.commands import cli
 from tests.support.command import settings
-from tests.support.processes import free_ports
+from tests.support.processes import COMMAND, environment_of, free_ports
 from tests.support.service import ROOT
 from tests.support.table import for_each
-from tests.support.warm import environment_of, warm
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """Colours, and what a progress bar does with the cursor."""
@@ -46,19 +44,18 @@ def on_terminal(
     terminal, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = environment_of({"TERM": "xterm-256color"})
+    command = [*COMMAND, *arguments]
     if through:
-        command = [sys.executable, "-m", "collector.commands.start", *arguments]
-        process = subprocess.Popen(
-            ["bash", "-c", f"{shlex.join(command)} | {shlex.join(through)}"],
-            cwd=cwd,
-            stdin=inner,
-            stdout=inner,
-            stderr=inner,
-            start_new_session=True,
-            env=environment,
-        )
-    else:
-        process = warm(arguments).start(arguments, environment, cwd, inner, inner, inner)
+        command = ["bash", "-c", f"{shlex.join(command)} | {shlex.join(through)}"]
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+        start_new_session=True,
+        env=environment,
+    )
     os.close(inner)
     written = b""
     deadline = time.monotonic() + timeout

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import settings
-from tests.support.processes import ran
+from tests.support.processes import environment_of, ran
 from tests.support.service import ROOT, Service, children
-from tests.support.warm import environment_of
 
 pytestmark = [pytest.mark.e2e]
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 import pytest
 
 from collector.commands.cli import main
-from tests.support.warm import ROOT, started
+from tests.support.processes import ROOT, started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,15 +5,17 @@ import random
 import shutil
 import socket
 import subprocess
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 import pytest
 
 from tests.support.tiers import exclusive
 
 ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-m", "collector.commands.start")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -35,6 +37,37 @@ def ran(
         timeout=timeout,
         check=False,
     )
+
+
+def started(
+    arguments: Sequence[str],
+    given: Mapping[str, str],
+    files: tuple[IO[bytes], IO[bytes]],
+    *,
+    cwd: Path = ROOT,
+    tree: Path = ROOT,
+    command: Sequence[str] = COMMAND,
+) -> subprocess.Popen[bytes]:
+    """`spanwise ARGUMENTS` in a session of its own, with these variables besides, and these files as stdout and stderr.
+
+    `tree`: where its packages are.
+    """
+    output, errors = files
+    return subprocess.Popen(
+        [*command, *arguments],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        start_new_session=True,
+        env=environment_of(given, tree),
+    )
+
+
+def environment_of(given: Mapping[str, str], tree: Path = ROOT) -> dict[str, str]:
+    """This process's with what is given, and a tree's packages before any that is installed."""
+    path = given.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    return {**os.environ, **given, "PYTHONPATH": os.pathsep.join((str(tree), path)).rstrip(":")}
 
 
 def cpu_seconds(pid: int, *, reaped: bool = False) -> float:

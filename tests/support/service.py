@@ -9,13 +9,12 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from tests.support.warm import ROOT, Forked, started
-from tests.support.warm_children import HELPER
+from tests.support.processes import ROOT, started
 
 MODULE = "collector.commands.start"
 READY = re.compile(r"^(gRPC|HTTP|page)\s+(\S+)", re.MULTILINE)
@@ -36,14 +35,11 @@ class Service:
         cwd: Path = ROOT,
         tree: Path = ROOT,
         safe_path: bool = False,
-        measured: bool = False,
         inside: Sequence[str] = (),
     ) -> None:
         """Settings are `path=value`; `says` names the lines that make it ready: its roles serve no more than those.
 
-        `tree`: the checkout whose packages it runs. `measured`: its memory or its CPU is the matter, so it imports what
-        it needs itself; it is forked otherwise, see `warm.py`. `inside`: a command that becomes the service, in a place
-        of its own.
+        `tree`: the checkout whose packages it runs. `inside`: a command that becomes the service elsewhere.
         """
         self.data = data
         self._command = command
@@ -51,9 +47,7 @@ class Service:
         self._says = says
         self._cwd = cwd
         self._tree = tree
-        is_usual = not inside and not safe_path and tree == ROOT and module == MODULE
-        python = [*inside, sys.executable, *(["-P"] if safe_path else []), "-m", module]
-        self._by_exec = [] if is_usual and not measured else python
+        self._python = [*inside, sys.executable, *(["-P"] if safe_path else []), "-m", module]
         self._settings = [
             f"data_dir={data}",
             "receiver.grpc.port=0",
@@ -63,7 +57,7 @@ class Service:
             "receiver.stop_delay=null",  # one sender, who knows the address: no one who must hear of the stop
             *settings,
         ]
-        self._process: subprocess.Popen[bytes] | Forked | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self.output = data.parent / f"{data.name}.log"
         self.grpc = self.http = self.admin = ""
 
@@ -79,7 +73,7 @@ class Service:
                 (output, output),
                 cwd=self._cwd,
                 tree=self._tree,
-                by_exec=self._by_exec,
+                command=self._python,
             )
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
@@ -253,24 +247,11 @@ class Service:
 
 
 def children(pid: int) -> Sequence[int]:
-    """Process ids of the direct children, without the helper of warm_children.py."""
-    return [each for each in _children(pid) if name_of(each) != HELPER]
+    """Process ids of the direct children."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(each) for task in tasks for each in (task / "children").read_text().split()]
 
 
 def is_judge(pid: int) -> bool:
-    """Whether a child is the process of the judge, however it was started."""
-    command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b"collector.judging.child" in command or name_of(pid) == "judging.child"
-
-
-def name_of(pid: int) -> str:
-    """What the system calls the process; empty when it has ended."""
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
-
-
-def _children(pid: int) -> Iterator[int]:
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        yield from (int(each) for each in (task / "children").read_text().split())
+    """Whether a child is the process of the judge."""
+    return b"collector.judging.child" in Path(f"/proc/{pid}/cmdline").read_bytes()

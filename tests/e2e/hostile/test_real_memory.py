@@ -55,7 +55,7 @@ def test_small_traces_take_no_more_than_the_limit(tmp_path: Path) -> None:
         "windows.trace.idle=10m",
         f"windows.memory={LIMIT}MiB",
     )
-    with Service(tmp_path / "data", *settings, measured=True) as service:
+    with Service(tmp_path / "data", *settings) as service:
         send(service, 0, WARM)
         before = unreclaimable(service.pid)
         most = send(service, WARM, COUNT)
@@ -91,7 +91,7 @@ def test_sessions_of_long_answers_take_no_more_than_the_limit(tmp_path: Path) ->
         "serve.index=4MiB",
         f"windows.session.memory={SESSIONS_LIMIT}MiB",
     )
-    with Service(tmp_path / "data", *settings, measured=True) as service:
+    with Service(tmp_path / "data", *settings) as service:
         score(service, 0, WARM_SESSIONS)
         before = unreclaimable(service.pid)
         score(service, WARM_SESSIONS, SESSIONS)
