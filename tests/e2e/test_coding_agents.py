@@ -1,6 +1,5 @@
 """The real Claude Code, Codex and Gemini CLI, pointed at the real process; only the model is a script on loopback."""
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.processes import installed, ran
+from tests.support.processes import ROOT, installed, ran
 from tests.support.scripted_models import (
     ANSWER,
     INPUT_TOKENS,
@@ -39,8 +38,8 @@ class CodingAgent:
     arguments: Callable[[str, bool], Sequence[str]]
     """For a prompt that begins a session, or goes on with the last."""
     environment: Mapping[str, str]
-    settings: tuple[str, str] | None = None
-    """A file below the home folder, and what is in it."""
+    settings: str | None = None
+    """A file below the home folder; its folder in tests/support has the content, as docs/agents says."""
     tool: tuple[str, str]
     """What it calls its shell, and the argument with the command."""
     exports_texts: bool = True
@@ -80,31 +79,7 @@ CODEX = CodingAgent(
         *("exec", *(("resume", "--last") if goes_on else ()), "--skip-git-repo-check", words),
     ),
     environment={"MODEL_KEY": "none"},
-    settings=(
-        ".codex/config.toml",
-        """
-model = "gpt-5.5"
-model_provider = "scripted"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-
-[model_providers.scripted]
-name = "scripted"
-base_url = "{model}/v1"
-wire_api = "responses"
-env_key = "MODEL_KEY"
-
-[analytics]
-enabled = false
-
-[otel]
-log_user_prompt = true
-log_agent_responses = true
-metrics_exporter = "none"
-exporter = { otlp-http = { endpoint = "{http}/v1/logs", protocol = "binary" } }
-""",
-    ),
+    settings=".codex/config.toml",
     tool=("exec_command", "cmd"),
 )
 GEMINI_CLI = CodingAgent(
@@ -121,24 +96,7 @@ GEMINI_CLI = CodingAgent(
         "GOOGLE_GEMINI_BASE_URL": "{model}",
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
     },
-    # As docs/agents/gemini-cli.md says; what would reach for the network is off.
-    settings=(
-        ".gemini/settings.json",
-        json.dumps(
-            {
-                "security": {"auth": {"selectedType": "gemini-api-key"}},
-                "general": {"enableAutoUpdate": False},
-                "privacy": {"usageStatisticsEnabled": False},
-                "telemetry": {
-                    "enabled": True,
-                    "target": "local",
-                    "otlpEndpoint": "{grpc}",
-                    "otlpProtocol": "grpc",
-                    "logPrompts": True,
-                },
-            }
-        ),
-    ),
+    settings=".gemini/settings.json",
     tool=("run_shell_command", "command"),
 )
 
@@ -160,9 +118,10 @@ def test_its_turns_are_traces_of_one_session(agent: CodingAgent, tmp_path: Path)
             return text.replace("{http}", f"http://{urlsplit(service.http).netloc}")
 
         if agent.settings is not None:
-            path, content = agent.settings
-            (home / path).parent.mkdir()
-            (home / path).write_text(filled(content))
+            file = home / agent.settings
+            file.parent.mkdir()
+            template = ROOT / "tests" / "support" / agent.package / file.name
+            file.write_text(filled(template.read_text()))
         given = {name: filled(value) for name, value in agent.environment.items()}
         for number, words in enumerate(ASKED):
             ended = ran(

@@ -20,49 +20,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tests.support.otlp import spans_of
 from tests.support.recordings import recordings, requests
 
-CAPTURES = Path(
-    os.environ.get("SPANWISE_CAPTURES") or Path(__file__).parents[1] / "data" / "captures"
-)
+_DATA = Path(__file__).parents[1] / "data"
+CAPTURES = Path(os.environ.get("SPANWISE_CAPTURES") or _DATA / "captures")
 LARGEST = 200_000
 """Bytes of a request that is worth changing a hundred times."""
-TEXTS: tuple[str, ...] = (
-    "",
-    "\0",
-    "\x1b[2J",
-    "\ufffd",
-    "null",
-    "true",
-    "NaN",
-    "-1",
-    "1e999",
-    "[]",
-    "{}",
-    '"',
-    "\\",
-    "{",
-    "[" * 200,
-    '{"role": "user"}',
-    '[{"role": "assistant", "parts": [{"type": "tool_call"}]}]',
-    '{"a": {"a": {"a": []}}}',
-    "status='success' result= error=",
-    "[[ ## next_tool_name ## ]]\nx",
-    "ChatMessage(role=<Role.USER: 'user'>",
-    "A(a=[",
-    "Action: x\nAction Input: {",
-    "transfer_to_",
-    "</think>",
-    "<recording",
-    "_other",
-    "a\0b",
-    "\u202e\x7f\x9b\u2028",
-    "😀",
-    "x" * 5000,
-    "\n" * 500,
-    "\\ud83d",
-    '{"$ref": "#"}',
-    "00000000-0000-0000-0000-000000000000",
-    "9" * 40,
-)
+TEXTS: tuple[str, ...] = tuple(json.loads((_DATA / "hurting_texts.json").read_text()))
 NAMES = (
     "session.id",
     "gen_ai.conversation.id",

@@ -12,6 +12,7 @@ from collector.api.session_filter import filter_of
 from collector.slo.alerts import ALERTS, Alert
 from collector.slo.rules import HELP, rules
 from tests.support.promtool import DATA, run
+from tests.support.table import for_each
 
 pytestmark = pytest.mark.process
 
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.process
 ROOT = Path(__file__).parents[3]
 PLACE = {"service": 'Müller & "Söhne"/a+b', "agent": "c d{}"}
 SERIES: dict[str, str] = yaml.safe_load((DATA / "everything_wrong.yaml").read_text())
+SAYS: dict[str, list[str]] = yaml.safe_load((DATA / "texts.yaml").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -59,51 +61,7 @@ def test_every_text_is_whole(said: dict[str, str], name: str) -> None:
         assert broken not in text
 
 
-@pytest.mark.parametrize(
-    ("name", "parts"),
-    [
-        (
-            "AgentScoreDrop",
-            [
-                "scores of its sessions are worse than before",
-                "It is explained by the fault tool_slow of find_order.",
-                "agent_reliability dropped 22:13 UTC.",
-                "The mean of agent_reliability over its window is 0.52.",
-                "The judge agrees: task_completion 0.91 before, 0.58 since, over 40 sessions.",
-            ],
-        ),
-        (
-            "AgentFault",
-            [
-                "find_order is slower than it was in 38 of 75 sessions since 22:13 UTC, 0s ago",
-                ", in 1 of 160 before.",
-            ],
-        ),
-        ("AgentQualityFastBurn", ["Of 600 scores in the last hour 80% failed", "that 80% pass"]),
-        ("AgentReliabilityBelowObjective", ["below the objective of 0.80"]),
-        (
-            "AgentRunaway",
-            ["2 open traces repeated one tool call", "1 open trace called the model"],
-        ),
-        (
-            "AgentScoresStale",
-            ["came 1h 40m 0s ago", "Traces wait to be scored", "has waited 11m 40s"],
-        ),
-        ("JudgeBudgetLow", ["5% of the judge", "0.50 of 10.00 USD"]),
-        ("AgentTracesIncomplete", ["traces closed before their end", "spans came too late"]),
-        ("AgentSignalsNotDelivered", ["00:01 UTC, 1h 39m 0s ago, 41 wait", "30 minutes: 7"]),
-        ("AgentEvaluatorBlind", ["90% of its evaluations"]),
-        (
-            "AgentJudgeByChance",
-            [
-                "hallucination is no better than chance",
-                "Over 120 pairs with thumb",
-                "0.51, at most 0.58",
-            ],
-        ),
-        ("AgentNoticesDropped", ["Notices to chat are dropped", "3 notices in the last 30"]),
-    ],
-)
+@for_each(("name", "parts"), SAYS.items())
 def test_it_says_since_when_and_by_how_much(
     said: dict[str, str], name: str, parts: list[str]
 ) -> None:
