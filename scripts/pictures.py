@@ -21,13 +21,14 @@ from urllib.parse import quote
 
 from playwright.sync_api import Browser, sync_playwright
 
+from collector.base.clock import wall
 from collector.commands.demo_agent import Agent
 from collector.commands.demo_story import GOOD, WORSE
 from tests.support.blinding import without_content
+from tests.support.dialect_spans import SpanSpec, request
 from tests.support.recordings import recordings, requests
 from tests.support.sender import send
 from tests.support.service import Service
-from tests.support.stuck_agent import stuck
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
@@ -186,6 +187,25 @@ def main() -> None:
                 made += take(browser, service.admin, addresses, given.folder)
         browser.close()
     sys.stdout.write(f"{len(made)} pictures in {given.folder}\n")
+
+
+def stuck() -> bytes:
+    """An agent that makes the same call 16 times and does not come to an end: the root of its trace has not come."""
+    now = int(wall() * 1000)
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.agent.name": "stock-keeper",
+        "gen_ai.conversation.id": "shelf-7",
+        "gen_ai.tool.name": "search_shelf",
+        "gen_ai.tool.call.arguments": json.dumps({"article": "blue lamp", "shelf": 7}),
+        "gen_ai.tool.call.result": "nothing found",
+    }
+    return request(
+        *(
+            SpanSpec(id=10 + n, parent=1, attributes=attributes, start=now + n, end=now + n + 1)
+            for n in range(16)
+        ),
+    )
 
 
 if __name__ == "__main__":
