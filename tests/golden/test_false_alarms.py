@@ -15,8 +15,7 @@ from collector.config.tree import Config
 from scripts.research.false_alarms import HEALTHY, RECORDINGS, RECOVERED, TROUBLED, Row, rows, table
 from tests.golden.test_captures import FOLDER
 from tests.golden.test_log_captures import FOLDER as LOG_FOLDER
-from tests.support.everyday.conversation import Session, long_sessions, sessions
-from tests.support.everyday.recorded import RECORDERS, write
+from tests.support.everyday import RECORDERS, Session, long_sessions, sessions, write
 from tests.support.recorded_signals import signals_of
 
 FOLDERS = (FOLDER, LOG_FOLDER)
