@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import yaml
@@ -9,6 +10,7 @@ from helm_python import HelmError
 
 from scripts.chart.examples import NAMESPACE, RELEASE, Manifest, manifests, rendered
 
+DATA = Path(__file__).parents[1] / "data" / "chart"
 VERSIONS = ("1.30", "1.33", "1.37")
 """Kubernetes: the first that `kubeVersion` of the chart allows, one between, the newest."""
 KAFKA = "config: {log: {kafka: {bootstrap_servers: 'kafka:9092'}}}\n"

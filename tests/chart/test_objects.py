@@ -1,9 +1,11 @@
 """Names, labels, annotations, services and the policy of the network of every rendering."""
 
 import pytest
+import yaml
 
 from scripts.chart.examples import NAMESPACE, Manifest, manifests, names, rendered, values_of
 from tests.chart.support import (
+    DATA,
     MODES,
     leaves,
     named,
@@ -159,22 +161,7 @@ def test_the_policy_names_the_judge_by_address_and_ciliums_by_host() -> None:
     assert by_host["egress"][-1]["toFQDNs"] == [{"matchName": "api.openai.com"}]
 
 
-ENDPOINTS = {
-    "forward: {endpoint: 'http://tempo:4317'}": 4317,
-    "forward: {endpoint: 'collector.obs:14317'}": 14317,
-    "metrics: {otlp: {endpoint: 'http://otel:4318', protocol: http}}": 4318,
-    "sinks: {otlp: {endpoint: 'http://otel:9317'}}": 9317,
-    "sinks: {phoenix: {endpoint: 'http://phoenix.ai:6006/base'}}": 6006,
-    "sinks: {mlflow: {endpoint: 'http://mlflow'}}": 80,
-    "sinks: {langfuse: {public_key: '${env:A}', secret_key: '${env:B}'}}": 443,
-    "sinks: {langsmith: {api_key: '${env:A}', project_id: 6f1c6f0e-0d53-4c3c-9f0e-0a4b7d1a2b3c}}": 443,
-    "sinks: {datadog: {api_key: '${env:A}'}}": 443,
-    "notify: {page: 'https://s.example.com', to: {ops: {slack: '${env:SLACK}'}}}": 443,
-    "notify: {page: 'https://s.example.com', to: {ops: {pagerduty: '${env:KEY}'}}}": 443,
-    "notify: {page: 'https://s.example.com', to: {am: {alertmanager: 'http://alertmanager:9093'}}}": 9093,
-    "judge: {model: openai/x, base_url: 'http://vllm:8000/v1'}": 8000,
-    "embedder: {kind: litellm, model: openai/x, base_url: 'http://tei:8080'}": 8080,
-}
+ENDPOINTS: dict[str, int] = yaml.safe_load((DATA / "endpoints.yaml").read_text())
 
 
 @pytest.mark.parametrize("flavor", ["kubernetes", "cilium"])

@@ -1,15 +1,11 @@
 """Values that are refused, each with the words that its user reads."""
 
-from pathlib import Path
-
 import yaml
 
-from tests.chart.support import KAFKA, SCALED, refusal
+from tests.chart.support import DATA, SCALED, refusal
 from tests.support.table import for_each
 
-REFUSED: list[dict[str, str]] = yaml.safe_load(
-    (Path(__file__).parents[1] / "data" / "chart" / "refusals.yaml").read_text("utf-8")
-)
+REFUSED: list[dict[str, str]] = yaml.safe_load((DATA / "refusals.yaml").read_text("utf-8"))
 
 
 @for_each("case", REFUSED)
@@ -43,29 +39,6 @@ def test_a_secret_as_text_is_refused_and_is_not_in_the_refusal(values: str, plac
     assert "sk-1234567890" not in reason
 
 
-@for_each(
-    "values",
-    [
-        "",
-        SCALED,
-        KAFKA,
-        "mode: sidecar",
-        "global: {imageRegistry: mirror}\nenabled: true",
-        "standalone: {replicas: 0}",
-        "config: {judge: {model: openai/gpt-4o, api_key: '${env:OPENAI_API_KEY}'}}",
-        "config: {workers: auto, windows: {trace: {idle: 30}}}",
-        "podSecurityContext: {runAsUser: null, fsGroup: null}",
-        # the log fits its volume
-        "config: {log: {disk: {max_size: 8400000000}}}",
-        "config: {log: {disk: {max_size: '${env:LOG_SIZE}'}}}",
-        "config: {log: {disk: {max_size: 9GiB}}, sinks: {jsonl: null}}",
-        "config: {log: {disk: {max_size: 8.5GiB}}, sinks: {jsonl: {keep: 0}}}",
-        # the stop and its delay fit the grace
-        *(
-            f"config: {{receiver: {{stop_delay: {delay}}}}}"
-            for delay in ("15s", "14500ms", "0.25m", "15", "null", "'${env:DELAY:-1s}'")
-        ),
-    ],
-)
+@for_each("values", yaml.safe_load((DATA / "accepted.yaml").read_text("utf-8")))
 def test_accepted(values: str) -> None:
     assert not refusal(values)

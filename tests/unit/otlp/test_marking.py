@@ -26,27 +26,9 @@ def marked_with(text: str, patterns: dict[str, str] | None = None, **given: Any)
     return text if found is None else found.decode()
 
 
-@for_each(
-    ("written", "read"),
-    [
-        (r'{"a": "jane\u0040example.org"}', {"a": "[email]"}),
-        (r'{"a": "x\njane@example.org\tx"}', {"a": "x\n[email]\tx"}),
-        (r'{"a": "x\nsk-live-9f8E7d6C5b4A3f2E"}', {"a": "x\n[token]"}),
-        (r'{"a": "\u006aane@ex\u0061mple.org\u00e9"}', {"a": "[email]"}),
-        (r'{"a": "Bearer abcdefgh\/12345678"}', {"a": "[token]"}),
-        (r'{"a": "\u002b49 170 5551234"}', {"a": "[phone]"}),
-        (r'{"jane@example.org": 1}', {"[email]": 1}),
-        (r'{"n": 4539148803436467, "m": 1}', {"n": "[card]", "m": 1}),
-        (r'["x", 4539148803436467 ]', ["x", "[card]"]),
-        (r"[-4539148803436467]", ["[card]"]),
-        (r'{"\\": 4539148803436467}', {"\\": "[card]"}),
-        (r'{"n": -1, "s": "4539148803436467"}', {"n": -1, "s": "[card]"}),
-        (r'{"a": "say \"jane@example.org\""}', {"a": 'say "[email]"'}),
-        (r'{"a": "\ud83d\ude00jane@example.org"}', {"a": "\U0001f600[email]"}),
-    ],
-)
-def test_json_is_read_and_stays_json(written: str, read: Any) -> None:
-    assert json.loads(marked_with(written)) == read
+@for_each("written,read", SAMPLES["json"])
+def test_json_is_read_and_stays_json(written: str, read: str) -> None:
+    assert json.loads(marked_with(written)) == json.loads(read)
 
 
 def test_json_within_json() -> None:

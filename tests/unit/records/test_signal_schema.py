@@ -18,6 +18,8 @@ from tests.support.table import for_each
 SCHEMA: dict[str, Any] = json.loads(
     (Path(collector.__file__).parent / "records" / "signal.schema.json").read_text()
 )
+INVALID = Path(__file__).parents[2] / "data" / "signals" / "invalid.jsonl"
+"""Fields that make a signal invalid."""
 VALIDATOR = Draft202012Validator(SCHEMA)
 JUDGE = JudgeUse(model="m", calls=1, input_tokens=10, output_tokens=2, cost_usd=None, cached=False)
 
@@ -91,24 +93,7 @@ def _words(hint: Any) -> set[str]:
     return {word for each in get_args(hint) for word in _words(each)}
 
 
-@for_each(
-    "fields",
-    [
-        {"score": 1.5},
-        {"score": None},
-        {"outcome": "failed"},
-        {"outcome": "failed", "score": None},
-        {"error": {"type": "x", "message": "y"}},
-        {"outcome": "skipped", "score": None},
-        {"method": "guess"},
-        {"reason": "because"},
-        {"id": "short"},
-        {"time": "2023-11-14 22:13:20"},
-        {"trace_id": None},
-        {"extra": 1},
-        {"coverage": {"expected": 1}},
-    ],
-)
+@for_each("fields", map(json.loads, INVALID.read_text().splitlines()))
 def test_what_is_no_signal_is_invalid(fields: dict[str, Any]) -> None:
     assert not VALIDATOR.is_valid(  # pyright: ignore[reportUnknownMemberType] - its stub is partial
         {**json.loads(encode(signal())), **fields}

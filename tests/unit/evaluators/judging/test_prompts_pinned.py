@@ -5,7 +5,9 @@ new digests down.
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -28,21 +30,8 @@ CONVERSATION = Conversation(
 
 SHARED = "dd0ad9227db5d0ff"
 
-PINNED: Mapping[str, tuple[str, str]] = {
-    "agentic": ("1", "e65b5aec7c9804a6"),
-    "argument_correctness": ("1", "b5da51d6d7bfaa80"),
-    "confidence": ("1", "3fc79e70ebfa5e4c"),
-    "conversation_quality": ("1", "482ce6bf86474e88"),
-    "faithfulness": ("1", "765df3b9cb092c40"),
-    "helpfulness": ("1", "13a018f53c084889"),
-    "plan_adherence": ("1", "a48246a85e7c79ca"),
-    "plan_quality": ("1", "09addd2e8a6a9c50"),
-    "relevance": ("1", "0d22fd41a52f9dab"),
-    "response_coherence": ("1", "70a6634a592df607"),
-    "step_efficiency": ("1", "2414677fbf0d437b"),
-    "task_completion": ("1", "0337e4e2f7746895"),
-    "tool_correctness": ("1", "8e14a6915ae09602"),
-}
+DATA = Path(__file__).parents[3] / "data" / "judging"
+PINNED: Mapping[str, list[str]] = json.loads((DATA / "prompts.json").read_text())
 """Version and digest of rubrics and schemas, the extraction's included where it is used."""
 
 
@@ -50,8 +39,8 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()[:16]
 
 
-def _judged() -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
+def _judged() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
     for spec in OURS:
         subject = TRACE if spec.scope == "trace" else CONVERSATION
         kinds = [kind for kind in spec.resources.values() if isinstance(kind, type)]
@@ -59,7 +48,7 @@ def _judged() -> dict[str, tuple[str, str]]:
         if blocks:
             asked = [kind.question(subject, spec.options) for kind in blocks]
             prompts = [[each.rubric, each.schema] for each in asked]
-            found[spec.name] = (spec.version, _digest(prompts))
+            found[spec.name] = [spec.version, _digest(prompts)]
     return found
 
 
