@@ -70,7 +70,7 @@ class ShownSession:
     outcomes: Sequence[tuple[str, StoredOutcome]]
 
 
-class IndexReader(Reading):
+class Reader(Reading):
     """Every question to the index, over one consistent view."""
 
     def placed(

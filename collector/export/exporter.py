@@ -40,8 +40,8 @@ from collector.watch.faults.faults import Faults
 from collector.watch.open_runaways import RUNAWAY, OpenRunaways
 from collector.watch.second_opinions import SecondOpinions
 from collector.watch.task_runs import TaskRuns
+from collector.watch.windows.incoming import Incoming
 from collector.watch.windows.standings import with_facts, with_opinions, with_worst
-from collector.watch.windows.subject_view import SubjectView
 from collector.watch.windows.target import Labels
 from collector.watch.windows.targets import Objectives, Targets
 from evaluators.formulas.past_limits import PastLimits
@@ -313,7 +313,7 @@ class PrometheusExporter(Consumer):
     def _apply(self, group: SignalGroup, partition: int, time: float, counted: int) -> None:
         """Take in the signals of a subject; those from offset `counted` on were not counted before."""
         subject = group.subject
-        seen = SubjectView(subject, time)
+        seen = Incoming(subject, time)
         known = self._known.of(subject)
         lag = max(0.0, time - seen.arrived)
         if not seen.is_trace:
@@ -346,7 +346,7 @@ class PrometheusExporter(Consumer):
         if (dropped := self._runaways.take(subject, header, json)) is not None:
             self._families.runaways_dropped.labels(dropped).inc()
 
-    def _count(self, labels: Labels, seen: SubjectView, header: SignalHeader, lag: float) -> None:
+    def _count(self, labels: Labels, seen: Incoming, header: SignalHeader, lag: float) -> None:
         is_detailed = self._targets.is_detailed
         if self._was_detailed and not is_detailed:
             self._was_detailed = False

@@ -13,7 +13,7 @@ import msgspec
 from collector.log.state_table import Parts, StateTable
 from collector.records.signal_batch import SignalGroup
 from collector.records.standing import AgentLabels
-from collector.watch.windows.subject_view import SubjectView
+from collector.watch.windows.incoming import Incoming
 from collector.watch.windows.target import Labels
 
 COST = "cost"
@@ -49,7 +49,7 @@ class SessionCosts:
             restore=self._restore,
         )
 
-    def take(self, labels: AgentLabels, seen: SubjectView, group: SignalGroup) -> None:
+    def take(self, labels: AgentLabels, seen: Incoming, group: SignalGroup) -> None:
         """The signals of a session; a later revision takes the place of an earlier one."""
         usd = success = None
         at = 0

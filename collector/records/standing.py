@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from collector.records.second_opinion import SecondOpinion
-from evaluators.formulas.fault_watch import Cause, FaultKind, ToolSessions
+from evaluators.formulas.fault_watch import Cause, Counts, FaultKind
 from evaluators.model import Scope
 
 AgentLabels = tuple[str, str]  # (service, agent), as label values
@@ -147,7 +147,7 @@ class VersionCount(NamedTuple):
     version: str  # empty: the agent names none
     fault: FaultKind
     tool: str  # empty: of the agent
-    counted: ToolSessions  # its newest 200 sessions that used it
+    counted: Counts  # its newest 200 sessions that used it
 
 
 class OpenRunaway(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

@@ -12,13 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 from collector.records.moved import EvaluatorScores, Moved, moved
 from collector.records.standing import Fault, VersionCount
 from evaluators.formulas.differences import Fact, differences
-from evaluators.formulas.fault_watch import (
-    EXPLAINS,
-    Cause,
-    ToolSessions,
-    evidence,
-    evidence_between,
-)
+from evaluators.formulas.fault_watch import EXPLAINS, Cause, Counts, evidence, evidence_between
 
 K = TypeVar("K")
 MOST = 5  # tools, and evaluators, that are listed
@@ -117,13 +111,13 @@ def in_words(changed: Mapping[str, Any]) -> list[str]:
 
 
 class ToolCounts(NamedTuple):
-    since: ToolSessions
-    before: ToolSessions
+    since: Counts
+    before: Counts
 
     @classmethod
     def of(cls, fault: Fault) -> Self:
-        since = ToolSessions(fault.uses, fault.failures)
-        return cls(since, ToolSessions(fault.uses_before, fault.failures_before))
+        since = Counts(fault.uses, fault.failures)
+        return cls(since, Counts(fault.uses_before, fault.failures_before))
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -164,7 +158,7 @@ def counted_by_version(
     counts: Iterable[VersionCount], baseline: str, candidate: str
 ) -> dict[Cause, ToolCounts]:
     """What the fault watches counted of two versions, by (fault, tool); empty where they do not know both."""
-    of: dict[str, dict[Cause, ToolSessions]] = {}
+    of: dict[str, dict[Cause, Counts]] = {}
     for version, fault, tool, counted in counts:
         of.setdefault(version, {})[fault, tool] = counted
     if baseline == candidate or baseline not in of or candidate not in of:
@@ -190,18 +184,16 @@ def counted_since(faults: Iterable[Fault], moment: float) -> dict[str, ToolCount
     }
 
 
-def _counts(side: Side) -> dict[str, ToolSessions]:
+def _counts(side: Side) -> dict[str, Counts]:
     failed: dict[str, list[bool]] = {}
     for session in side:
         for tool, bad in session.tools.items():
             failed.setdefault(tool, []).append(bad)
-    return {tool: ToolSessions.of(each) for tool, each in failed.items()}
+    return {tool: Counts.of(each) for tool, each in failed.items()}
 
 
-def _joined(
-    since: Mapping[K, ToolSessions], before: Mapping[K, ToolSessions]
-) -> dict[K, ToolCounts]:
-    none = ToolSessions()
+def _joined(since: Mapping[K, Counts], before: Mapping[K, Counts]) -> dict[K, ToolCounts]:
+    none = Counts()
     return {
         key: ToolCounts(since.get(key, none), before.get(key, none)) for key in {**since, **before}
     }

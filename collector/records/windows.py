@@ -4,7 +4,7 @@ import msgspec
 
 from collector.base.slots import SlotsState
 from collector.records.traces import WorkRecord
-from evaluators.formulas.fault_watch import EarlierUse, FaultKind, FaultState, ToolSessions
+from evaluators.formulas.fault_watch import Counts, EarlierUse, FaultKind, FaultState
 from evaluators.formulas.objective_missed import Detector
 from evaluators.formulas.own_past import PastState
 from evaluators.formulas.release_verdict import Look
@@ -170,10 +170,10 @@ class VersionUses(msgspec.Struct, array_like=True):
     """As a big-endian number: its lowest bit says whether the newest of them failed."""
 
     @property
-    def counted(self) -> ToolSessions:
+    def counted(self) -> Counts:
         bits = int.from_bytes(self.failed)
         again = (bits & bits >> 1).bit_count()
-        return ToolSessions(self.uses, bits.bit_count(), (bits >> 1).bit_count(), again)
+        return Counts(self.uses, bits.bit_count(), (bits >> 1).bit_count(), again)
 
     def count(self, failed: bool, earlier: EarlierUse | None) -> None:
         """A use; `earlier`: the use before of the same session, which is counted once."""

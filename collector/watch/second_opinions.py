@@ -35,7 +35,7 @@ from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels
 from collector.records.windows import WindowEntry
 from collector.watch.settling import digest_of
-from collector.watch.windows.subject_view import SubjectView
+from collector.watch.windows.incoming import Incoming
 from evaluators.formulas.release_verdict import LOOKS, MIN_BASELINE
 from evaluators.formulas.second_opinion import opinion_looks
 
@@ -96,7 +96,7 @@ class SecondOpinions:
         )
 
     def take(
-        self, agent: AgentLabels, seen: SubjectView, header: SignalHeader, *, is_new: bool
+        self, agent: AgentLabels, seen: Incoming, header: SignalHeader, *, is_new: bool
     ) -> None:
         """Take in a signal of `evaluator`; `is_new`: it was not taken in before a restart."""
         if not header.final:

@@ -328,7 +328,7 @@ def evidence(uses: float, failures: float, uses_before: float, failures_before: 
     return _against(uses, failures, upper_rate(failures_before, uses_before))
 
 
-class ToolSessions(NamedTuple):
+class Counts(NamedTuple):
     """Sessions that used a tool, each once, and those of them in which it failed."""
 
     uses: int = 0
@@ -351,7 +351,7 @@ changed: docs/release-verdicts.md.
 """
 
 
-def evidence_between(since: ToolSessions, before: ToolSessions) -> float:
+def evidence_between(since: Counts, before: Counts) -> float:
     """As `evidence`, of two versions: a failure right after another one speaks for less, as failures come in clumps."""
     alone = evidence(since.uses, since.failures, before.uses, before.failures)
     if alone == 0.0:

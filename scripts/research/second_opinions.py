@@ -24,7 +24,7 @@ from collector.records.signal import rfc3339
 from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.records.windows import WindowEntry
 from collector.watch.second_opinions import NearAlarm, SecondOpinions
-from collector.watch.windows.subject_view import SubjectView
+from collector.watch.windows.incoming import Incoming
 from collector.watch.windows.window import Window
 from evaluators.formulas.release_verdict import LOOKS, Look, Z
 from evaluators.formulas.second_opinion import CONFIRMS, Verdict, verdict_of
@@ -276,8 +276,8 @@ def month(seed: int, *, sample: float = 0.05, a_day: int = 960) -> Month:
     return Month(fmean(means), fmean(alls), asked)
 
 
-def _seen(at: int, now: float) -> SubjectView:
-    return SubjectView(SubjectHeader("trace", *AGENT, f"s{at}", "session.id", rfc3339(now)), now)
+def _seen(at: int, now: float) -> Incoming:
+    return Incoming(SubjectHeader("trace", *AGENT, f"s{at}", "session.id", rfc3339(now)), now)
 
 
 def _header(at: int, score: float, is_base: bool) -> SignalHeader:

@@ -33,7 +33,7 @@ from collector.scoring.effects import PlacedTrace, WriteBatch
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.sinks.jsonl import JsonlSink
-from collector.watch.windows.subject_view import SubjectView
+from collector.watch.windows.incoming import Incoming
 from collector.watch.windows.targets import Targets
 from collector.watch.windows.window import MOST_WAITING
 from evaluators.model import JSON, Session, ToolDefinition, Trace
@@ -204,7 +204,7 @@ def test_a_signal_costs_the_same_in_a_full_window() -> None:
             names = (what.service, what.agent, what.evaluator)
             labels = targets.admit(*names, what.scope, at).labels
             place = targets.place(labels, what.service, what.evaluator)
-            targets.take(place, SubjectView(ready.subject, at), ready.header, 0, number)
+            targets.take(place, Incoming(ready.subject, at), ready.header, 0, number)
 
     first, _ = calls(take)  # it settles once
     take()

@@ -18,7 +18,7 @@ from collector.watch.drift.detector import DriftDetector
 from collector.watch.faults.faults import Faults
 from collector.watch.second_opinions import NearAlarm
 from collector.watch.settling import Update
-from collector.watch.windows.subject_view import SubjectView
+from collector.watch.windows.incoming import Incoming
 from collector.watch.windows.target import Labels, ServiceKey
 from evaluators.coverage import is_low
 from evaluators.formulas.fault_watch import Cause
@@ -97,7 +97,7 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
         return found
 
     def offer(
-        self, labels: Labels, seen: SubjectView, header: SignalHeader, partition: int, offset: int
+        self, labels: Labels, seen: Incoming, header: SignalHeader, partition: int, offset: int
     ) -> bool:
         """Take in a signal that `is_fed`, at this offset of a partition.
 

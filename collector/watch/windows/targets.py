@@ -16,8 +16,8 @@ from collector.records.signal import COMPARED, HEADLINES
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels, Standing
 from collector.records.windows import SlotsRecord, WindowEntry, WindowRecord
+from collector.watch.windows.incoming import Incoming
 from collector.watch.windows.standings import Headline, standing_of
-from collector.watch.windows.subject_view import SubjectView
 from collector.watch.windows.target import Labels, ServiceKey, Target
 from collector.watch.windows.versions import VersionsOfAgents
 from evaluators.coverage import is_low
@@ -147,12 +147,7 @@ class Targets:
         )
 
     def take(
-        self,
-        place: TargetPlace,
-        seen: SubjectView,
-        header: SignalHeader,
-        partition: int,
-        offset: int,
+        self, place: TargetPlace, seen: Incoming, header: SignalHeader, partition: int, offset: int
     ) -> None:
         """Take in a signal of `place`, at this offset of a partition.
 
@@ -188,9 +183,7 @@ class Targets:
             target.feed(header.id, entry.score, objective)
         target.settle(seen.time, objective)
 
-    def _hand_over_elsewhere(
-        self, place: TargetPlace, seen: SubjectView, entry: WindowEntry
-    ) -> bool:
+    def _hand_over_elsewhere(self, place: TargetPlace, seen: Incoming, entry: WindowEntry) -> bool:
         """A session counts no longer under its earlier agents; False: its latest score names another agent.
 
         It runs for signals that were taken in before, too: a crash may have stored one agent's windows of the two.
@@ -335,7 +328,7 @@ class Targets:
             self._table.forget(labels)
 
 
-def _entry(seen: SubjectView, header: SignalHeader, labels: Labels) -> WindowEntry | None:
+def _entry(seen: Incoming, header: SignalHeader, labels: Labels) -> WindowEntry | None:
     """The entry of a scored signal, or of a session that is too little seen: it takes the place of its earlier score.
 
     None for the stand-in of a trace, which is not mixed with verdicts.

@@ -11,7 +11,7 @@ from collector.base.telemetry import MAX_SERVICES, Telemetry
 from collector.config.tree import AgentWindow
 from collector.export.families import AgentFamilies
 from collector.records.signal_batch import made
-from collector.watch.windows.subject_view import SubjectView
+from collector.watch.windows.incoming import Incoming
 from collector.watch.windows.targets import MAX_AGENTS, MAX_EVALUATORS, Targets
 from tests.support.examples import USUAL, examples
 from tests.support.signals import BASE, signal
@@ -101,7 +101,7 @@ def test_the_number_of_series_is_bounded_whatever_arrives(found: list[tuple[int,
         if admitted.evicted_evaluator is not None:
             families.forget_evaluator(admitted.evicted_evaluator)
         place = targets.place(admitted.labels, what.service, what.evaluator)
-        targets.take(place, SubjectView(ready.subject, now), ready.header, 0, offset)
+        targets.take(place, Incoming(ready.subject, now), ready.header, 0, offset)
         families.count_first(admitted.labels, ready.subject, ready.header, 0.0, histogram=True)
         telemetry.count_service(what.service, now)
         closed.labels(telemetry.service(what.service), "idle").inc()

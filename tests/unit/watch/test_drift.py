@@ -12,7 +12,7 @@ from collector.watch.comparisons import HOLD
 from collector.watch.drift.detectors import DriftDetectors, is_fed
 from collector.watch.entered import MOST, TAIL, Entered
 from collector.watch.settling import MAX_SETTLING, digest_of
-from collector.watch.windows.subject_view import SubjectView
+from collector.watch.windows.incoming import Incoming
 from collector.watch.windows.target import Labels
 from tests.support.drift import held, same, settling
 from tests.support.faulty_log import FaultyLog, unavailable
@@ -39,7 +39,7 @@ class Stand:
         labels = Labels(said.service, said.agent, said.evaluator, said.scope)
         self.offset += 1
         ready = made(said, first=first)
-        seen = SubjectView(ready.subject, BASE + at)
+        seen = Incoming(ready.subject, BASE + at)
         if not is_fed(ready.header, is_trace=seen.is_trace):
             return True
         return self.drops.offer(labels, seen, ready.header, 0, self.offset)

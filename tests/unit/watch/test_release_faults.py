@@ -4,7 +4,7 @@ from collector.export import gauges
 from collector.records.standing import VersionCount
 from collector.records.windows import VersionUses
 from collector.watch.faults.agent_faults import MAX_VERSIONS
-from evaluators.formulas.fault_watch import EarlierUse, ToolSessions
+from evaluators.formulas.fault_watch import Counts, EarlierUse
 from evaluators.uses import SessionUses
 from tests.support.fault_watches import AGENT, FAILED, FINE, Watcher, work
 from tests.support.publisher import Publisher
@@ -37,8 +37,8 @@ async def test_each_session_counts_once_for_its_version_over_a_restart_too() -> 
             count for count in each.faults.of(AGENT).by_version() if count.fault == "tool_failed"
         ]
         assert counts == [
-            VersionCount("1", "tool_failed", "find_order", ToolSessions(40)),
-            VersionCount("2", "tool_failed", "find_order", ToolSessions(17, 17, 16, 16)),
+            VersionCount("1", "tool_failed", "find_order", Counts(40)),
+            VersionCount("2", "tool_failed", "find_order", Counts(17, 17, 16, 16)),
         ]
 
 

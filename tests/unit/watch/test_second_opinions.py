@@ -8,7 +8,7 @@ from collector.config.tree import JudgeMore
 from collector.records.signal import rfc3339
 from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.watch.second_opinions import AGAIN, DAY, MOST, NearAlarm, SecondOpinions
-from collector.watch.windows.subject_view import SubjectView
+from collector.watch.windows.incoming import Incoming
 from tests.support.state_tables import give_back
 from tests.support.table import for_each
 
@@ -67,7 +67,7 @@ class Story:
                 again=None if agrees is None else other,
                 reason=None if reason == AWAY else reason or None,
             )
-            self.opinions.take(self.agent, SubjectView(subject, self.now), header, is_new=True)
+            self.opinions.take(self.agent, Incoming(subject, self.now), header, is_new=True)
             self.look()
 
     def look(self, after: float = 0.0) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.formulas.distribution import percentile
-from evaluators.formulas.fault_watch import EXPLAINS, ToolSessions, evidence_between
+from evaluators.formulas.fault_watch import EXPLAINS, Counts, evidence_between
 from evaluators.formulas.release_verdict import LOOKS, rank_of, release_verdict
 
 QUANTILES: dict[str, dict[str, list[float]]] = json.loads(
@@ -111,9 +111,9 @@ def test_the_faults_of_a_release_that_changes_nothing_are_chance_in_few(
             fails = rng.random() < (failing if clump == 1 else stays if fails else begins)
 
     def is_failed() -> bool:
-        before, since = ToolSessions.of([*uses(200)]), [*uses(160)]
+        before, since = Counts.of([*uses(200)]), [*uses(160)]
         return any(
-            evidence_between(ToolSessions.of(since[:number]), before) >= EXPLAINS
+            evidence_between(Counts.of(since[:number]), before) >= EXPLAINS
             for number in range(1, 161)
             if since[number - 1]
         )
@@ -131,7 +131,7 @@ def test_a_release_whose_tool_fails_is_failed_soon(
     """16 of 16 and three of four sessions; the watch itself, which also fails a release, needs nine."""
     sessions = (pattern * most)[:most]
 
-    assert evidence_between(ToolSessions.of(sessions), ToolSessions(before)) >= EXPLAINS
+    assert evidence_between(Counts.of(sessions), Counts(before)) >= EXPLAINS
 
 
 def test_a_release_that_changes_nothing_is_stopped_in_one_of_twenty_where_failures_come_in_clumps() -> (

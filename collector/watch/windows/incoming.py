@@ -1,4 +1,4 @@
-"""A subject (session or trace) of signals as the metrics see it: what all its signals have in common, computed once."""
+"""Signals of one subject (session or trace) in one record, as the metrics see them: what they have in common."""
 
 from functools import cached_property
 
@@ -10,9 +10,7 @@ from collector.watch.settling import bounded, digest_of
 from collector.watch.windows.target import Labels
 
 
-class SubjectView:
-    """Signals of one subject in one record."""
-
+class Incoming:
     def __init__(self, subject: SubjectHeader, time: float) -> None:
         """`time` is the record's log time. Raises Undecodable: the subject's time cannot be read."""
         self.subject = subject
