@@ -88,7 +88,9 @@ def test_live_every_score_of_ours_arrives_beside(
             )
         theirs = {f"bad/{kind}" for kind in kinds}
         service.wait_for(
-            "a word of each", lambda: theirs <= said_by_theirs(service.signals()).keys()
+            "a word of each",
+            lambda: theirs <= said_by_theirs(service.signals()).keys(),
+            240,  # each judge that dies is followed by one that takes seconds of CPU to start
         )
         assert service.get("/readyz") is not None
         metrics = service.metrics()
