@@ -168,3 +168,10 @@ def test_a_price_is_that_of_its_sessions(what: str) -> None:
 )
 def test_a_link_stays_within_the_site(page: str, written: str, read: str) -> None:
     assert linked(f"see {written}", PurePosixPath(page)) == f"see {read}"
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    named = re.compile(r"\b(?:bench|chart|conformance|e2e|fuzz|golden|property|unit)/[\w/]+\.py\b")
+    pages = [*DOCS.rglob("*.md"), *docs.ROOT.glob("*.md")]
+    for name in {each for page in pages for each in named.findall(page.read_text("utf-8"))}:
+        assert (TESTS / name).exists(), name
