@@ -13,10 +13,10 @@ from collector.assembly.closing import Closing
 from collector.assembly.closing_pipeline import ClosingPipeline
 from collector.assembly.families import AssemblyCounts
 from collector.assembly.glances import Glances
-from collector.assembly.made_traces import TakeResult
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.scan import first_start
 from collector.assembly.service_queues import Shares
+from collector.assembly.trace_table import TakeResult
 from collector.base import watch
 from collector.base.errors import LogUnavailable, Retryable, Undecodable
 from collector.base.retry import Retry, Sleep
@@ -55,12 +55,12 @@ class Buffer:
     def relieve(self) -> Iterator[Closing]:
         while self.shares.size > self._limit:
             service = self.shares.greediest
-            *_, trace = min(
+            _, partition, trace = min(
                 (oldest.first_time, partition, oldest)
                 for partition, each in self._owned.items()
                 if (oldest := each.oldest(service)) is not None
             )
-            yield trace.owner.close(trace, "memory")
+            yield self._owned[partition].close(trace, "memory")
 
 
 MAX_MARKS = 200_000
@@ -213,7 +213,7 @@ class Assembler(Consumer):
 
     def _own(self, open_traces: OpenTraces) -> None:
         open_traces.join(self._buffer.shares)
-        self._owned[open_traces.partition] = open_traces
+        self._owned[open_traces.closings.partition] = open_traces
 
     async def assign(self, assigned: Assigned) -> None:
         """Go on with the open traces of before, or with none: the marks are read before the first span."""
@@ -290,8 +290,8 @@ class Assembler(Consumer):
 
     async def _bound_marks(self) -> None:
         """Forget the oldest marks; where re-reads still need them, close the trace that holds the low-water."""
-        while sum(len(each.closed_traces) for each in self._owned.values()) > self._max_marks:
-            open_traces = max(self._owned.values(), key=lambda each: len(each.closed_traces))
+        while sum(len(each.closings.written) for each in self._owned.values()) > self._max_marks:
+            open_traces = max(self._owned.values(), key=lambda each: len(each.closings.written))
             if open_traces.evict():
                 self._counts.evicted()
                 continue

@@ -5,19 +5,19 @@ Late spans: the record of a closed trace and the pieces that came after it becom
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import msgspec
 from msgspec.structs import replace
 
-from collector.assembly.closed_traces import ClosingMark
-from collector.assembly.low_water import Hold
+from collector.assembly.closed_traces import ClosedTraces, ClosingMark, may_revise
+from collector.assembly.low_water import Hold, LowWater, NeededRecords
 from collector.assembly.scan import only, span_ids
 from collector.base.telemetry import OTHER
 from collector.config.tree import TraceWindow
-from collector.log.port import CLOSINGS, TRACES, New, Position
+from collector.log.port import CLOSINGS, SPANS, TRACES, New, Position
 from collector.reading.port import PackedTrace, ReadJob, Stays
 from collector.records.closings import Mark, TurnFacts
 from collector.records.codec import encode
@@ -28,9 +28,6 @@ from collector.records.trace_size import cut_trace, kept_spans, marked
 from collector.records.trace_summary import headers_of, packed_trace, unpacked
 from collector.records.traces import TraceRecord
 from evaluators.model import Closed, Root, Trace
-
-if TYPE_CHECKING:
-    from collector.assembly.open_traces import OpenTraces
 
 LEAST_RECORD = 1 << 20
 """Bytes of a trace whose record every log takes (Kafka's default is a little more)."""
@@ -57,7 +54,7 @@ class Closing:
     """A trace that has closed and is not written yet; until then its spans are needed."""
 
     trace_id: bytes
-    owner: OpenTraces  # where it closed; the partition may have another owner meanwhile
+    closings: PartitionClosings  # where it closed; the partition may have another owner meanwhile
     service: str  # that of its first piece
     reason: Closed
     closed_at: float  # log time at which it was due, not when that was noticed
@@ -220,7 +217,70 @@ class Closing:
         return [trace, self._closing(lambda before: encode(with_position(mark, before)))]
 
     def _closing(self, value: bytes | Callable[[Position], bytes]) -> New:
-        return New(topic=CLOSINGS, key=self.trace_id, value=value, partition=self.owner.partition)
+        partition = self.closings.partition
+        return New(topic=CLOSINGS, key=self.trace_id, value=value, partition=partition)
+
+
+class PartitionClosings:
+    """What has closed in one partition: closings until they are written, which hold the low-water; then their marks."""
+
+    def __init__(self, partition: int, written: ClosedTraces, windows: TraceWindow) -> None:
+        self.partition = partition
+        self.written = written
+        self.low_water = LowWater()
+        self.needed = NeededRecords()
+        self.is_owned = True  # the process has the partition
+        self._windows = windows
+        self._unwritten: dict[bytes, list[Closing]] = {}
+
+    def __contains__(self, trace_id: bytes) -> bool:
+        return trace_id in self._unwritten
+
+    def __len__(self) -> int:
+        """Of how many traces a closing is not written."""
+        return len(self._unwritten)
+
+    def __iter__(self) -> Iterator[Closing]:
+        return (each for closings in self._unwritten.values() for each in closings)
+
+    def add(self, closing: Closing) -> None:
+        self._unwritten.setdefault(closing.trace_id, []).append(closing)
+
+    def newest_mark(self, trace_id: bytes) -> ClosingMark | None:
+        unwritten = self._unwritten.get(trace_id)
+        return unwritten[-1].provisional_mark if unwritten else self.written.get(trace_id)
+
+    def is_first(self, closing: Closing) -> bool:
+        return self._unwritten[closing.trace_id][0] is closing
+
+    def revisable_mark(self, closing: Closing) -> ClosingMark | None:
+        """The mark that a late closing builds on, its predecessor being complete; None if it is too late."""
+        mark = self.written.get(closing.trace_id)
+        if mark is None or not may_revise(mark, closing.times[0], self._windows):
+            return None
+        return mark
+
+    def release_hold(self, closing: Closing) -> None:
+        """The closing is part of the next write, whose commit may therefore pass it."""
+        self.low_water.release(closing.hold)
+        for hold in closing.more_holds:
+            self.low_water.release(hold)
+
+    def complete(
+        self, closing: Closing, mark: Mark | None = None, offset: int = 0
+    ) -> list[Position]:
+        """The closing is written (its mark at `offset`) or passed over; returns the records that no trace needs now."""
+        chain = self._unwritten[closing.trace_id]
+        chain.remove(closing)
+        if not chain:
+            del self._unwritten[closing.trace_id]
+        if mark is not None:
+            self.written.add(mark, offset)
+        return [
+            Position(SPANS, self.partition, offset)
+            for offset in closing.offsets
+            if self.needed.release(offset)
+        ]
 
 
 def with_position(mark: Mark, position: Position) -> Mark:

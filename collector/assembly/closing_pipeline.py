@@ -113,7 +113,7 @@ class ClosingPipeline:
 
     async def _write_suspects(self) -> None:
         suspects, self._suspects = self._suspects, []
-        still = [each for each in suspects if each.trace.owner.is_open(each.trace)]
+        still = [each for each in suspects if each.trace.is_open]
         for each in still:
             each.trace.is_named = True
         records = [each.new for each in still]
@@ -194,7 +194,7 @@ class ClosingPipeline:
         """Join late spans with the record of their trace; returns whether there is anything to read."""
         if not closing.late:
             return True
-        mark = closing.owner.revisable_mark(closing)
+        mark = closing.closings.revisable_mark(closing)
         old = None if mark is None else await self.reading.newest_record(mark)
         kept = () if old is None else await self.reading.whole(old.spans)
         if mark is None or old is None or not kept:  # without its spans a record cannot be revised
@@ -240,7 +240,7 @@ class ClosingPipeline:
     async def _write(self, batch: Sequence[Closing]) -> None:
         """Write traces, marks and commits, in that order; then the closings are complete."""
         for each in batch:
-            each.owner.release_hold(each)
+            each.closings.release_hold(each)
         records = [record for each in batch for record in each.records]
         try:
             positions = await self._append_and_commit(records)
@@ -287,7 +287,7 @@ class ClosingPipeline:
             if mark is not None and each.trace is not None:
                 mark = with_position(mark, next(remaining))
             offset = 0 if mark is None else next(remaining).offset
-            self.log.release(each.owner.complete(each, mark, offset))
+            self.log.release(each.closings.complete(each, mark, offset))
             self.counts.closed(each)
 
     @property
@@ -304,7 +304,7 @@ class ClosingPipeline:
 
 
 def _is_ready(closing: Closing) -> bool:
-    return closing.owner.is_first(closing)
+    return closing.closings.is_first(closing)
 
 
 def _batch(pending: deque[Closing]) -> list[Closing]:

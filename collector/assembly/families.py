@@ -3,7 +3,8 @@
 from collections.abc import Collection
 
 from collector.assembly.closing import Closing
-from collector.assembly.open_traces import OpenTraces, TakeResult
+from collector.assembly.open_traces import OpenTraces
+from collector.assembly.trace_table import TakeResult
 from collector.base.telemetry import OTHER, Telemetry
 from collector.log.consumer import PoisonReport
 from collector.log.port import SPANS, Position
@@ -66,7 +67,7 @@ class AssemblyCounts:
     def closed(self, closing: Closing) -> None:
         revision, trace = closing.revision, closing.trace
         if closing.poison is not None:
-            first = Position(SPANS, closing.owner.partition, closing.hold.offset)
+            first = Position(SPANS, closing.closings.partition, closing.hold.offset)
             self._poison.unprocessable(
                 first, f"it begins trace `{closing.trace_id.hex()}`: {closing.poison}"
             )
@@ -79,7 +80,7 @@ class AssemblyCounts:
                 self._late(service, "revised", revision.new)
                 self._late(service, "session_changed", revision.new * trace.session_changed)
         elif closing.late:
-            mark = closing.owner.closed_traces.get(closing.trace_id)
+            mark = closing.closings.written.get(closing.trace_id)
             self._late(OTHER if mark is None else mark.service, "ignored", closing.spans)
         elif trace is not None:
             self._telemetry.count_service(trace.service, closing.closed_at)

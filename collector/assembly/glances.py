@@ -124,7 +124,7 @@ class Glances:
                 self._has_some.clear()
 
     async def _look(self, glance: Glance) -> str:
-        if not glance.trace.owner.is_open(glance.trace):
+        if not glance.trace.is_open:
             return "closed"
         if self.is_busy() and not glance.trace.must_be_seen:
             return _passed_over(glance)
@@ -137,13 +137,12 @@ class Glances:
             return "failed"
 
     async def _may_loop(self, glance: Glance) -> bool:
-        part = glance.trace.owner.as_closing(glance)
-        seen = await self.workers.glance(await self._job(part, is_part=True))
+        seen = await self.workers.glance(await self._job(glance.closing, is_part=True))
         glance.trace.was_seen(glance, seen.call_share)
         return glance.trace.came(seen.calls)
 
     async def _look_at_whole(self, glance: Glance) -> str:
-        whole = glance.trace.owner.as_closing(glance)
+        whole = glance.closing
         if not await self.prepare(whole):
             return "closed"
         seen = await self.workers.glance(await self._job(whole))

@@ -1,57 +1,27 @@
 """Open traces that are made of segments: each segment is put where it belongs, and moved when more is known.
 
-What is decided here is decided by `Turns`; `OpenTraces` does with made traces what it does with all: due times, bounds,
+What is decided here is decided by `Turns`; `TraceTable` does with made traces what it does with all: due times, bounds,
 marks, late spans.
 """
-
-from __future__ import annotations
 
 from array import array
 from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
 
 from collector.assembly.closing import Closing
 from collector.assembly.low_water import LowWater
 from collector.assembly.open_trace import OpenTrace
 from collector.assembly.owner import MOST_LOOKS, Owner
 from collector.assembly.timeline import SEGMENT_COST, BufferedSegment
+from collector.assembly.trace_table import Arrival, TakeResult, TraceTable
 from collector.assembly.turns import Turns
 from collector.config.tree import TraceWindow
-from collector.log.port import Position, Record
+from collector.log.port import Record
 from collector.otlp.segment import Segment
 from collector.otlp.span_head import SpanHead
 from collector.records.span_refs import Piece, size_of
-
-if TYPE_CHECKING:
-    from collector.assembly.open_traces import OpenTraces
-
-
-class Arrival(NamedTuple):
-    """Where and when spans came for a trace that is not open."""
-
-    offset: int
-    time: float
-    service: str
-    spans: int
-
-
-@dataclass(slots=True, kw_only=True)
-class TakeResult:
-    closings: list[Closing] = field(default_factory=list[Closing])
-    needed: bool = False  # whether an open trace needs the record; otherwise the log may release it
-    invalid: int = 0  # spans without valid ids
-    duplicates: int = 0  # spans that an open trace already had
-    late: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    """Spans of closed traces that make no revision, by service and by what was done."""
-    poison: str | None = None  # why the record could not be decoded
-    dropped: list[int] = field(default_factory=list[int])
-    """Offsets of records of which a part that was needed is not any more, once for each part."""
-    freed: list[Position] = field(default_factory=list[Position])
-    """Records that no trace needs any more."""
-
 
 LOOKS = 32
 """Segments looked at again, because more is known, before the event loop may run other tasks."""
@@ -61,7 +31,7 @@ LOOKS = 32
 class MadeTraces:
     """The made traces of one partition."""
 
-    traces: OpenTraces
+    traces: TraceTable
     low_water: LowWater  # of the partition: each segment claims its record
     windows: TraceWindow
     turns: Turns

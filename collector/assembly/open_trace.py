@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from collector.assembly.closing import Closing
+from collector.assembly.closing import Closing, PartitionClosings
 from collector.assembly.low_water import Hold
 from collector.config.tree import TraceWindow
 from collector.otlp.span_head import SpanHead
 from collector.records.span_refs import Piece, size_of
 from evaluators.model import Closed, Root
-
-if TYPE_CHECKING:
-    from collector.assembly.open_traces import OpenTraces
 
 
 class Deadline(NamedTuple):
@@ -47,6 +44,13 @@ class Glance(NamedTuple):
     def whole(self) -> Glance:
         return self._replace(first=0)
 
+    @property
+    def closing(self) -> Closing:
+        """What is to be looked at, as if it had closed; nothing is written of it."""
+        whole = self.trace.as_closing("idle", at=self.trace.last_time)
+        part = slice(self.first, self.end)
+        return replace(whole, pieces=whole.pieces[part], times=whole.times[part])
+
 
 TRACE_COST, PIECE_COST, SPAN_COST = 1_250, 60, 170
 """Bytes that the objects of an open trace take besides the spans that it holds, rounded up from what tracemalloc says:
@@ -61,7 +65,7 @@ class OpenTrace:
     """The spans of one trace since it was opened, or re-opened by a late span."""
 
     trace_id: bytes
-    owner: OpenTraces
+    closings: PartitionClosings
     service: str = ""  # that of its first piece, which its memory is charged to
     hold: Hold
     reopened: Root | None
@@ -101,6 +105,12 @@ class OpenTrace:
         self.root_at = time if self.reopened == "parentless" else None
         self.local_at = time if self.reopened == "local" else None
         self.last_offset = self.hold.offset
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is, here, and no earlier part of it waits to be written."""
+        closings = self.closings
+        return closings.is_owned and not self.is_closed and self.trace_id not in closings
 
     def end(self, time: float) -> None:
         """Of a made trace: nothing more of its turn is expected. Doing it again changes nothing."""
@@ -174,7 +184,7 @@ class OpenTrace:
         """What it holds, as closed at log time `at`."""
         return Closing(
             trace_id=self.trace_id,
-            owner=self.owner,
+            closings=self.closings,
             service=self.service,
             reason=reason,
             closed_at=at,

@@ -65,5 +65,5 @@ class OpenTracesDriver:
             local_root=closing.root == "local",
             rootless=closing.root == "missing",
         )
-        self.open_traces.release_hold(closing)
-        return self.open_traces.complete(closing, mark, offset)
+        self.open_traces.closings.release_hold(closing)
+        return self.open_traces.closings.complete(closing, mark, offset)

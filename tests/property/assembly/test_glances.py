@@ -43,14 +43,14 @@ def walked(calls: list[float], *, loop_from: int = 0, window: TraceWindow | None
 
     def look(now: float) -> None:
         for glance in driver.open_traces.take_glances():
-            pieces = driver.open_traces.as_closing(glance).pieces
+            pieces = glance.closing.pieces
             walk.read.append(sum(map(size_of, pieces)))
             trace = glance.trace
             first = max(glance.first, 1 + loop_from)
             if glance.first and not trace.came(max(0, glance.end - first)):
                 continue
             if glance.first:
-                pieces = driver.open_traces.as_closing(glance.whole).pieces
+                pieces = glance.whole.closing.pieces
                 walk.read.append(sum(map(size_of, pieces)))
             loop = max(0, len(pieces) - 1 - loop_from)
             walk.ages.append(now - start)

@@ -188,7 +188,7 @@ def test_nothing_is_left_when_everything_has_closed() -> None:
         driver.send(trace, *([root(trace=trace)] if trace % 2 else []), child(9, trace=trace))
     for closing in driver.tick(1e6):
         driver.complete(closing)
-    for closing in [each for chain in list(driver.open_traces._closing.values()) for each in chain]:
+    for closing in list(driver.open_traces.closings):
         driver.complete(closing)
 
     left = driver.open_traces
@@ -208,7 +208,7 @@ def test_timers_and_holds_stay_few_beside_one_long_trace() -> None:
 
     live = len(driver.open_traces)
     assert len(driver.open_traces._timers) <= 64 + 2 * live + 2
-    assert len(driver.open_traces._low_water._holds) <= 64 + 2 * live + 2
+    assert len(driver.open_traces.closings.low_water._holds) <= 64 + 2 * live + 2
 
 
 def test_a_closed_trace_holds_no_spans_while_its_entry_stays_in_the_timers() -> None:

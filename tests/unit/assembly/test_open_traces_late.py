@@ -40,7 +40,7 @@ def test_late_spans_reopen_a_trace_for_a_new_grace(
 def test_at_or_below_the_last_offset_is_a_reread() -> None:
     driver = OpenTracesDriver()
     driver.complete(closed(driver))
-    again = OpenTracesDriver(closed_traces=driver.open_traces.closed_traces)
+    again = OpenTracesDriver(closed_traces=driver.open_traces.closings.written)
 
     result = again.send(100, root())
 
@@ -69,7 +69,7 @@ def test_a_mark_outlives_late_and_is_forgotten_in_the_end() -> None:
     driver.open_traces.commit("assembly")
 
     assert result.late == {("shop", "ignored"): 1}
-    assert len(driver.open_traces.closed_traces) == 0
+    assert len(driver.open_traces.closings.written) == 0
 
 
 def test_a_mark_that_a_reread_would_meet_is_never_dropped() -> None:
@@ -81,10 +81,10 @@ def test_a_mark_that_a_reread_would_meet_is_never_dropped() -> None:
     driver.open_traces.commit("assembly")
 
     assert not driver.open_traces.evict()
-    assert driver.open_traces.closed_traces.since == 5
-    driver.open_traces.release_hold(old)
+    assert driver.open_traces.closings.written.since == 5
+    driver.open_traces.closings.release_hold(old)
     assert driver.open_traces.evict()
-    assert driver.open_traces.closed_traces.since == 6
+    assert driver.open_traces.closings.written.since == 6
 
 
 def test_a_mark_on_which_late_spans_build_is_never_dropped() -> None:
@@ -96,7 +96,7 @@ def test_a_mark_on_which_late_spans_build_is_never_dropped() -> None:
     driver.open_traces.commit("assembly")
 
     assert not driver.open_traces.evict()
-    assert driver.open_traces.revisable_mark(late)
+    assert driver.open_traces.closings.revisable_mark(late)
 
 
 def test_the_commit_carries_the_oldest_mark_that_matters() -> None:
