@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from collector.api.answers import RequestRefused, answer, limit_of, only, text_of
-from collector.api.charts import Reader
+from collector.api.charts import IndexReader
 from collector.api.families import ApiFamilies
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
@@ -78,7 +78,7 @@ class SessionOpinion(NamedTuple):
     arrived: int
 
 
-def compared(reader: Reader) -> dict[AgreementLabels, list[Compared]]:
+def compared(reader: IndexReader) -> dict[AgreementLabels, list[Compared]]:
     execute = reader.connection.execute
     by_session: dict[int, list[SessionOpinion]] = defaultdict(list)
     for statement in (_TRACES, _SESSIONS):

@@ -70,7 +70,7 @@ class ShownSession:
     outcomes: Sequence[tuple[str, StoredOutcome]]
 
 
-class Reader(Reading):
+class IndexReader(Reading):
     """Every question to the index, over one consistent view."""
 
     def placed(

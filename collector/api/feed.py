@@ -64,7 +64,6 @@ class FeedbackCounts:
         self._known: defaultdict[tuple[str, Hashable], set[str]] = defaultdict(set)
 
     def score(self, service: str, agent: str, evaluator: str) -> None:
-        """A score of others became a signal."""
         self._families.external.labels(*self._labels(service, agent, "evaluator", evaluator)).inc()
 
     def matched(self, found: Matching) -> None:

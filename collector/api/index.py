@@ -16,7 +16,7 @@ import msgspec
 
 from collector.api.answers import RequestRefused
 from collector.api.change import IndexChange
-from collector.api.charts import Reader
+from collector.api.charts import IndexReader
 from collector.api.evaluation_table import DueScore
 from collector.api.families import ApiFamilies
 from collector.api.feedback_table import Matching
@@ -129,7 +129,7 @@ class Index:
         self.file.sync()
 
     @contextmanager
-    def reading(self) -> Generator[Reader]:
+    def reading(self) -> Generator[IndexReader]:
         """One consistent view; close it within the same call.
 
         Raises Refused: it is closed, and opened again by `reopen`; or it met a damaged value and starts empty with the

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from collector.api.charts import Reader
+from collector.api.charts import IndexReader
 from collector.api.packing import Packing, common_text
 from collector.api.store import SCHEMA
 from collector.base import sqlite_file
@@ -48,7 +48,7 @@ class IndexFile:
         self.id = ""  # of its entries: another one once it began empty
         self._packing = Packing(b"")
         self._lock = threading.Lock()
-        self._idle: list[Reader] = []
+        self._idle: list[IndexReader] = []
         self._opened = 0
 
     @property
@@ -130,7 +130,7 @@ class IndexFile:
             writer.close()
 
     @contextmanager
-    def reading(self) -> Generator[Reader]:
+    def reading(self) -> Generator[IndexReader]:
         """What is committed now. Raises Closed: it is. Raises sqlite3.Error: the file cannot be read."""
         with self._lock:
             opened, dictionary = self._opened, self._dictionary
@@ -139,7 +139,7 @@ class IndexFile:
             reading = self._idle.pop() if self._idle else None
         if reading is None:
             connection = sqlite_file.connect(self._path, cache=_READER_CACHE)
-            reading = Reader(connection, Packing(dictionary))
+            reading = IndexReader(connection, Packing(dictionary))
         try:
             with sqlite_file.transaction(reading.connection, "BEGIN"):
                 yield reading

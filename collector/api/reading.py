@@ -164,7 +164,6 @@ class Reading:
         return [((agent.last, row), agent) for row, agent in map(_agent, found)]
 
     def agent(self, service: str, agent: str, version: str) -> tuple[int, AgentEntry] | None:
-        """(Row, agent) by its names; a version that is not known is empty."""
         where = "WHERE service = ? AND agent = ? AND ifnull(agent_version, '') = ?"
         row = self._one(f"{_AGENT} FROM agents {where}", service, agent, version)
         return None if row is None else _agent(row)

@@ -34,7 +34,6 @@ class StoredSignals:
         return held.signals
 
     def begin(self, subject: int) -> None:
-        """The subject is new: there are no signals to read."""
         self._subjects[subject] = _Subject({}, set())
 
     def load(self, subjects: Iterable[int]) -> None:

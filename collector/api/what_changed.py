@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from collector.api.agents import standing_of
-from collector.api.charts import ChartVersion, Point, Reader
+from collector.api.charts import ChartVersion, IndexReader, Point
 from collector.api.index import Index
 from collector.api.outcomes import StoredOutcome
 from collector.api.store import AgentEntry
@@ -38,7 +38,12 @@ class Sides(NamedTuple):
 
 
 def sides(
-    reader: Reader, versions: Sequence[ChartVersion], *, since: float, settle: float, now: float
+    reader: IndexReader,
+    versions: Sequence[ChartVersion],
+    *,
+    since: float,
+    settle: float,
+    now: float,
 ) -> Sides:
     """The sessions of both.
 
@@ -49,13 +54,13 @@ def sides(
     return Sides(before, reader.points(versions, since, now + 1, COMPARED, began=since - settle))
 
 
-def differing(reader: Reader, of: Sides) -> list[Difference]:
+def differing(reader: IndexReader, of: Sides) -> list[Difference]:
     """What clearly more or fewer of the sessions have since; no causes."""
     return differences(*([facts_of(reader.traces(point.row)) for point in side] for side in of))
 
 
 def of_failing(
-    reader: Reader, since: Sequence[Point], tools: Sequence[str]
+    reader: IndexReader, since: Sequence[Point], tools: Sequence[str]
 ) -> list[tuple[str, list[Difference]]]:
     """By tool, what clearly more or fewer of the sessions in which it failed have than of the others that used it.
 
@@ -106,7 +111,7 @@ def between(
 
 
 def newest_of(
-    reader: Reader,
+    reader: IndexReader,
     versions: Iterable[ChartVersion],
     name: str | None,
     first: float = 0.0,
@@ -117,7 +122,7 @@ def newest_of(
     return reader.points(chosen, first, last, COMPARED)
 
 
-def session_side(reader: Reader, point: Point, names: Mapping[int, str]) -> SessionSide:
+def session_side(reader: IndexReader, point: Point, names: Mapping[int, str]) -> SessionSide:
     traces = reader.traces(point.row)
     failed = failed_by_tool(call for trace in traces for call in trace.tool_calls)
     scores = scores_of(reader.outcomes(point.row), names)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from collector.api.charts import ChartVersion, Point, Reader, ShownSession
+from collector.api.charts import ChartVersion, IndexReader, Point, ShownSession
 from collector.api.page import chart, series
 from collector.api.page.agent_rows import HEADLINE, WORK, change, fault_row, headline_first
 from collector.api.page.chart import Chart, ChartMark, Kind
@@ -45,7 +45,12 @@ class AgentRequest:
 
 
 def agent_page(
-    reader: Reader, asked: AgentRequest, standing: Standing | None, *, now: float, settle: float
+    reader: IndexReader,
+    asked: AgentRequest,
+    standing: Standing | None,
+    *,
+    now: float,
+    settle: float,
 ) -> dict[str, Any] | None:
     """What the template shows; None: the index has no such agent.
 
@@ -168,7 +173,9 @@ def _marks(moments: Iterable[Moment], span: Timespan) -> list[ChartMark]:
     return chart.apart([chart.mark(at, kind, texts) for at, kind, texts in found])
 
 
-def _version(reader: Reader, version: ChartVersion, standing: Standing | None) -> dict[str, Any]:
+def _version(
+    reader: IndexReader, version: ChartVersion, standing: Standing | None
+) -> dict[str, Any]:
     name = version.entry.agent_version
     known = standing.versions if standing else ()
     numbers = next((each for each in known if each.agent_version == (name or "")), None)
@@ -183,7 +190,7 @@ def _version(reader: Reader, version: ChartVersion, standing: Standing | None) -
     }
 
 
-def ended(reader: Reader, row: int, entry: AgentEntry) -> dict[str, Any]:
+def ended(reader: IndexReader, row: int, entry: AgentEntry) -> dict[str, Any]:
     """The last reliability and sessions of a version without numbers of the metrics, as the index has them."""
     return {"reliability": reader.means([row], 0.0, BEHIND)[1], "sessions": entry.sessions}
 
@@ -231,7 +238,7 @@ def nearest(standing: Standing) -> WatchedScores | None:
 
 
 def _compared(
-    reader: Reader,
+    reader: IndexReader,
     versions: Sequence[ChartVersion],
     parts: series.Parts,
     names: Mapping[int, str],
@@ -274,7 +281,9 @@ def _row(each: Moved, shares: Sequence[Sequence[Mapping[str, EvaluatorScores]]])
     }
 
 
-def _failing(reader: Reader, parts: series.Parts, names: Mapping[int, str]) -> list[dict[str, Any]]:
+def _failing(
+    reader: IndexReader, parts: series.Parts, names: Mapping[int, str]
+) -> list[dict[str, Any]]:
     """The evaluators where there is no moment to compare with: those that fail most first."""
     shares = _shares(reader, parts, names)
     sessions = [session for part in shares for session in part]
@@ -284,7 +293,7 @@ def _failing(reader: Reader, parts: series.Parts, names: Mapping[int, str]) -> l
 
 
 def _shares(
-    reader: Reader, parts: series.Parts, names: Mapping[int, str]
+    reader: IndexReader, parts: series.Parts, names: Mapping[int, str]
 ) -> list[list[dict[str, EvaluatorScores]]]:
     return [
         [scores_of(reader.outcomes(point.row), names) for point in part[:JUDGED]] for part in parts
@@ -292,7 +301,7 @@ def _shares(
 
 
 def _looked_at(
-    reader: Reader, points: Sequence[Point], names: Mapping[int, str], *, worst: bool
+    reader: IndexReader, points: Sequence[Point], names: Mapping[int, str], *, worst: bool
 ) -> list[dict[str, Any]]:
     """Some sessions of a side: those with the worst reliability, or of the newest those in the middle."""
     scored = [point for point in points if point.reliability is not None]

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from collector.api.agents import standing_of
 from collector.api.answers import RequestRefused, cursor_or_top, text_of
 from collector.api.base_path import root
-from collector.api.charts import PlacedVersion, Reader
+from collector.api.charts import IndexReader, PlacedVersion
 from collector.api.page.agent import BEHIND, AgentRequest, agent_page
 from collector.api.page.overview import PARTS, Badge, badges, overview
 from collector.api.page.site import Pages
@@ -98,7 +98,7 @@ class AgentPages(Pages):
 
 
 def _pinned(
-    reader: Reader, standings: Standings, placed: list[PlacedVersion]
+    reader: IndexReader, standings: Standings, placed: list[PlacedVersion]
 ) -> list[PlacedVersion]:
     """The agents with a drop or a runaway that the page does not hold anyway."""
     there = {(each.entry.service, each.entry.agent) for each in placed}

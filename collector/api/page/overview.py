@@ -7,7 +7,7 @@ from typing import Any
 
 from collector.api.about import Row
 from collector.api.agents import agent_shown, standing_of
-from collector.api.charts import PlacedVersion, Reader
+from collector.api.charts import IndexReader, PlacedVersion
 from collector.api.page import chart, series
 from collector.api.page.agent import ended, nearest
 from collector.api.page.agent_rows import change, fault_row, headline_first
@@ -63,7 +63,7 @@ RUNAWAYS = 6  # traces that run away that are named, of one agent
 
 
 def overview(
-    reader: Reader,
+    reader: IndexReader,
     placed: Sequence[PlacedVersion],
     standings: Standings,
     span: Timespan,
@@ -91,7 +91,7 @@ def overview(
 
 
 def _row(
-    reader: Reader,
+    reader: IndexReader,
     versions: Sequence[PlacedVersion],
     standings: Standings,
     standing: Standing,
@@ -131,7 +131,7 @@ def _row(
     }
 
 
-def _version(reader: Reader, placed: PlacedVersion, standings: Standings) -> dict[str, Any]:
+def _version(reader: IndexReader, placed: PlacedVersion, standings: Standings) -> dict[str, Any]:
     entry = placed.entry
     unscored = None if entry.scored else entry.unscored
     found = agent_shown(entry, standings)
@@ -142,7 +142,7 @@ def _version(reader: Reader, placed: PlacedVersion, standings: Standings) -> dic
 
 
 def _alarm(
-    reader: Reader, rows: Sequence[int], drop: Drop, now: float, *, is_detailed: bool
+    reader: IndexReader, rows: Sequence[int], drop: Drop, now: float, *, is_detailed: bool
 ) -> dict[str, Any]:
     means = None
     if is_detailed and drop.evaluator == "agent_reliability" and math.isfinite(drop.since):

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from collector.api.answers import RequestRefused, text_of
-from collector.api.charts import ChartVersion, Point, Reader
+from collector.api.charts import ChartVersion, IndexReader, Point
 from collector.api.page.agent import session_card
 from collector.api.page.site import Pages, Verdict
 from collector.api.page.views import duration, usd
@@ -69,7 +69,7 @@ def usual_sides(
 
 
 def two_sides(
-    reader: Reader,
+    reader: IndexReader,
     versions: Sequence[ChartVersion],
     baseline: SideFilter,
     candidate: SideFilter,
@@ -140,7 +140,7 @@ def _middle(values: Iterable[float | None], shape: Any) -> str | None:
 
 
 def _pairs(
-    reader: Reader,
+    reader: IndexReader,
     names: dict[int, str],
     before: tuple[Sequence[Point], Sequence[SessionSide]],
     since: tuple[Sequence[Point], Sequence[SessionSide]],

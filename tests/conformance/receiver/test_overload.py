@@ -141,7 +141,10 @@ async def test_while_scoring_is_behind_a_part_is_asked_to_come_back_later() -> N
         refused = [each for each in said if each.code is grpc.StatusCode.UNAVAILABLE]
         assert len(said) - len(refused) == int(12 * LEAST)
         assert all(each.delay is not None and 5 <= each.delay <= 14 for each in refused)
-        assert [each.status_code for each in over_http] == [503, 503]
+        waits = [
+            (each.status_code, 5 <= int(each.headers["retry-after"]) <= 14) for each in over_http
+        ]
+        assert waits == [(503, True)] * 2
         assert served.counted("requests_refused_total", transport="grpc", reason="behind") == len(
             refused
         )

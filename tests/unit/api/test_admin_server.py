@@ -177,8 +177,9 @@ async def test_places_are_few_and_those_who_wait_are_bounded() -> None:
             tasks.create_task(visit())
             await asyncio.sleep(0)
         assert inside == AT_ONCE
-        with pytest.raises(RequestRefused):
+        with pytest.raises(RequestRefused) as refusal:
             await off_loop.run(lambda: None)
+        assert (refusal.value.status, refusal.value.headers) == (503, {"retry-after": "5"})
         free.set()
 
     assert inside == AT_ONCE + WAITING
