@@ -144,7 +144,8 @@ def _lacks(shown: Shown, spans: Sequence[SpanShown], *, content_in_logs: bool) -
     if shown["root"] == "local":
         lacks.add("late_root")
     if spans and not any(
-        "service.version" in each["resource"] or VERSION_KEY in each["attributes"] for each in spans
+        each["resource"].get("service.version") or each["attributes"].get(VERSION_KEY)
+        for each in spans
     ):
         lacks.add("no_version")
     if "no_session" in lacks and any(_is_scrubbed(span) for span in spans):

@@ -85,6 +85,7 @@ def test_a_trace_that_says_everything_lacks_nothing() -> None:
             {"no_version"},
         ),
         (chat({**WHOLE, "gen_ai.input.messages": ""}), {"no_question"}),
+        (chat({**WHOLE, "gen_ai.agent.version": ""}), {"no_version"}),
         (SpanSpec(id=1, parent=9, attributes={**CHAT, **WHOLE}), {"no_root"}),
         (SpanSpec(id=1, parent=9, flags=0x301, attributes={**CHAT, **WHOLE}), {"late_root"}),
     ],
