@@ -44,7 +44,6 @@ class RecordedTrace(Trace):
 
     @classmethod
     def of(cls, trace: Trace, recording: Recording) -> RecordedTrace:
-        """The trace with its recording."""
         values = {each.name: getattr(trace, each.name) for each in fields(trace)}
         return cls(**values, recording=recording)
 

@@ -28,7 +28,6 @@ class Scores(Sequence[Mapping[str, Any]]):
     @overload
     def __getitem__(self, index: slice) -> Scores: ...
     def __getitem__(self, index: int | slice) -> Mapping[str, Any] | Scores:
-        """One signal, or some of them."""
         if isinstance(index, slice):
             return Scores(self._signals[index])
         return self._signals[index]

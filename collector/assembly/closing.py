@@ -105,7 +105,6 @@ class Closing:
 
     @property
     def seen(self) -> float:
-        """Log time at which its newest span arrived."""
         return max(self.times) if self.revision is None else self.revision.seen
 
     @property
@@ -237,7 +236,6 @@ class PartitionClosings:
         return trace_id in self._unwritten
 
     def __len__(self) -> int:
-        """Of how many traces a closing is not written."""
         return len(self._unwritten)
 
     def __iter__(self) -> Iterator[Closing]:

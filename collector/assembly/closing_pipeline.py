@@ -93,7 +93,6 @@ class ClosingPipeline:
         await self._notify()
 
     async def join(self) -> None:
-        """Wait until every closing is written and every commit asked for is made."""
         await self._until(lambda: not self._in_flight and not self._owes_commit)
 
     async def stop(self) -> None:
@@ -103,7 +102,6 @@ class ClosingPipeline:
 
     @property
     def is_busy(self) -> bool:
-        """Whether more closings are on their way than are read at once."""
         return self._in_flight > READERS * BATCH_TRACES or self._bytes > IN_FLIGHT_BYTES // 2
 
     async def suspect(self, suspect: Suspect) -> None:

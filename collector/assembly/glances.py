@@ -67,7 +67,6 @@ class GlanceQueue:
         return least and least.glance
 
     def pop(self) -> Glance:
-        """The one to look at now; there must be one."""
         _, _, _, trace_id = self._order.pop()
         return self._waiting.pop(trace_id).glance
 

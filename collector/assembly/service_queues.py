@@ -70,7 +70,6 @@ class ServiceQueues:
         return None if queue is None else next(iter(queue.traces.values()))
 
     def join(self, shares: Shares) -> None:
-        """The process owns the partition from now on: its traces count there."""
         for service, queue in self._queues.items():
             shares.add(service, queue.size)
         self._shares = shares

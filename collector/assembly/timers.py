@@ -23,7 +23,6 @@ class Timers:
         return len(self._heap)
 
     def arm(self, trace: OpenTrace) -> None:
-        """Enter the trace, unless an entry comes up early enough already."""
         at = min(trace.deadline(self._windows).at, trace.glance_at)
         if at < trace.armed:
             self._push(at, trace)

@@ -38,7 +38,6 @@ class Backoff:
         self._next = self._first
 
     async def sleep(self, *, at_least: float = 0.0) -> None:
-        """Sleep for `next()` seconds, or for `at_least` so many."""
         await self._sleep(max(self.next(), at_least))
 
     async def wait(self, stopping: asyncio.Event, *, at_least: float = 0.0) -> None:

@@ -216,7 +216,6 @@ def _version(signals: Sequence[Mapping[str, Any]]) -> VersionSide:
 
 
 def _only(names: set[Any]) -> str | None:
-    """The one name that there is; None: none, or several."""
     return next(iter(names)) or None if len(names) == 1 else None
 
 

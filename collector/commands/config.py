@@ -24,7 +24,6 @@ command = typer.Typer(
 
 @command.command("print")
 def print_effective(config: Files = None, overrides: Overrides = None) -> None:
-    """Print the effective configuration as YAML, secrets masked."""
     typer.echo(effective(loaded(config, overrides)), nl=False)
 
 

@@ -189,7 +189,6 @@ class _Conversation:
             self._ask_model(question, {"type": "text", "content": answer})
 
     def _reply(self, question: str, answer: str) -> None:
-        """A turn without a look at any tool."""
         with self._span("invoke_agent", AGENT, {}):
             self._ask_model(question, {"type": "text", "content": answer})
 

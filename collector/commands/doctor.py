@@ -117,7 +117,6 @@ def print_unscored(stream: TextIO, found: Sequence[Unscored], judge: FailingJudg
 
 
 def _print_part(stream: TextIO, lines: Iterable[str]) -> None:
-    """The lines and an empty one, if there are any."""
     if part := [*lines]:
         _print(stream, [*part, ""])
 

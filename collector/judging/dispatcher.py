@@ -35,7 +35,6 @@ class SubjectQueue(Generic[T]):
 
     @property
     def contenders(self) -> frozenset[str]:
-        """Services with a subject that waits and can still be begun."""
         is_full = self._under_way.total() >= 2 * self._concurrency
         return frozenset() if is_full else frozenset(self._waiting)
 

@@ -130,7 +130,6 @@ class JudgingRoom(Consumer):
                 judges.cancel()
 
     async def drain(self) -> None:
-        """Judge everything that is in the log; within `standing`."""
         self._retry.stopping = asyncio.Event()
         await self._read(self._read_and_judge_all, lets_go=False)
 

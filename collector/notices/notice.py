@@ -52,7 +52,6 @@ class Notice:
 
     @property
     def told(self) -> str:
-        """What it is about; once it is over, from when to when it was."""
         if self.end is None:
             return self.description
         return f"From {clock_time(self.start)} to {clock_time(self.end)}."

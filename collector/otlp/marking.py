@@ -50,7 +50,6 @@ class Steps:
     __slots__ = ("_left", "marked", "whole")
 
     def __init__(self, size: int = STEPS) -> None:
-        """`size`: bytes of the request."""
         self._left = min(STEPS, _FIRST_STEPS + _STEPS_PER_BYTE * size)
         self.marked = 0  # texts in which secrets were marked
         self.whole = 0  # texts that are one marker now, because the steps were used up

@@ -164,7 +164,6 @@ class _Builder:
         self._size += point.ByteSize()
 
     def full(self, series: MetricSeries, known: KnownSeries | None) -> Iterator[Export]:
-        """Note what the point says, and give the request up once it is large enough."""
         self._known[series] = known
         if self._size >= LARGEST:
             yield from self.rest()

@@ -260,7 +260,6 @@ class Processes:
         """Return when the process of this number is to be started."""
 
     def _is_refused(self, _task: Task) -> bool:
-        """Whether a job is answered without being sent."""
         return False
 
     def _check(self, _task: Task, _answer: bytes) -> None:

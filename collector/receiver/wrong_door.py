@@ -38,7 +38,6 @@ class WrongDoor:
         self._said: set[Door] = set()
 
     def no_path(self, path: str) -> ReceiverReply:
-        """The answer to a request for what is not served."""
         return self._counted("path", _NO_PATH, f"a request for {path[:_SHOWN]!r}")
 
     def no_post(self, method: str) -> ReceiverReply:

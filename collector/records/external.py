@@ -72,7 +72,6 @@ class EvaluationRules:
         )
 
     def evaluator(self, name: str) -> str:
-        """The name of its signals."""
         return external_name(name, self.taken)
 
     def signal(self, said: Feedback, subject: Subject) -> Signal:

@@ -29,7 +29,6 @@ Piece = bytes | SpanRef
 
 
 def size_of(piece: Piece) -> int:
-    """Bytes of the spans, wherever they are."""
     return piece.end - piece.start if isinstance(piece, SpanRef) else len(piece)
 
 

@@ -133,7 +133,6 @@ class WriteBatch:
 
     @property
     def records(self) -> list[New]:
-        """In the order of the write."""
         return [*self._signals, *self._work, *self._changes]
 
     def clear(self) -> None:

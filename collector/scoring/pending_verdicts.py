@@ -47,7 +47,6 @@ class PendingVerdicts:
             self._traces[key, trace_id] = time
 
     def remove_trace(self, key: bytes, trace_id: str) -> None:
-        """Stop waiting: the verdict came, or the session has closed."""
         self._traces.pop((key, trace_id), None)
 
     def add_session(self, session: SessionAwaited) -> None:

@@ -107,12 +107,10 @@ class Scorer(Consumer):
         self._batch.clear()
 
     async def revoke(self, partition: int) -> None:
-        """Forget the partition's sessions; they wait in the log for the next owner."""
         self._sessions.pop(partition, None)
         self._batch.forget(partition)
 
     async def assign(self, assigned: Assigned) -> None:
-        """Read the partition's sessions back (rule 5)."""
         self._committed[assigned.partition] = assigned.offset or 0
         self._sessions[assigned.partition] = await self._restored(assigned.partition)
 

@@ -134,7 +134,6 @@ class SlidingWindow:
         return index + 1 if self._turns[index : index + 1] == [key] else None
 
     def restore(self, entry: SessionTurn) -> None:
-        """Take a trace back after a restart; nothing slides out."""
         self._insert(entry)
 
     def place(self, entry: SessionTurn) -> Placement:

@@ -112,7 +112,6 @@ class RecordedTraces:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of raw spans, by trace id."""
         return self._pieces.sizes
 
     def pieces(self, trace_id: str) -> Iterator[bytes]:

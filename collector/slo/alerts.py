@@ -13,7 +13,6 @@ SCORED = ("service", "agent", "evaluator", "scope")
 
 
 def agent_page(w: Words) -> str:
-    """What changed, and what runs away."""
     return f"/?service={w.quoted('service')}&agent={w.quoted('agent')}"
 
 

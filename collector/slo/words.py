@@ -58,9 +58,7 @@ class Words(Protocol):
 
     def given(self, label: str, text: str, otherwise: str = "") -> str: ...
 
-    def above(self, limit: float, text: str, otherwise: str = "") -> str:
-        """Whether the alert's value is above a number."""
-        ...
+    def above(self, limit: float, text: str, otherwise: str = "") -> str: ...
 
 
 Text = Callable[[Words], str]

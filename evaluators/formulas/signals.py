@@ -137,5 +137,4 @@ class SignalState(Running):
 
     @property
     def is_empty(self) -> bool:
-        """No turn, or none with any score at all."""
         return self._scored == 0

@@ -223,7 +223,6 @@ def _entries(
 
 
 def parse_failure(error: BaseException) -> Failure:
-    """The failure of an outcome whose answer cannot be read."""
     return Failure(type="parse_error", message=str(error)[:500])
 
 

@@ -44,7 +44,6 @@ def gives_up(trace: Trace) -> bool | None:
 
 
 def says_what_models_answered(trace: Trace) -> bool:
-    """Whether the spans carry what models answered: some export questions alone."""
     return any(call.output for call in trace.model_calls) or any(
         call.arguments is not None for call in trace.tool_calls
     )

@@ -100,7 +100,6 @@ def span_ids(calls: Sequence[ToolCall]) -> tuple[str, ...]:
 
 
 def named(calls: Sequence[ToolCall]) -> str:
-    """Their tools' names for an explanation, at most five."""
     names = list(dict.fromkeys(call.name for call in calls))
     return ", ".join(f"`{name}`" for name in names[:5]) + (", ..." if len(names) > 5 else "")
 

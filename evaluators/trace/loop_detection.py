@@ -150,7 +150,6 @@ def _scores(
 
 
 def _worst(scores: Iterable[Score], *more: Score | None) -> Score | None:
-    """The first of the worst; None: there is none."""
     return max(chain(scores, filter(None, more)), key=_badness, default=None)
 
 

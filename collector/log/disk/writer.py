@@ -57,7 +57,6 @@ class WriteCall:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether a sender waits for it: it writes spans."""
         return bool(self.records) and self.records[0].topic == SPANS
 
 

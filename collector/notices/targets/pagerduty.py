@@ -34,7 +34,6 @@ class PagerDuty(TargetKind):
         return body
 
     def is_taken(self, answer: HttpAnswer) -> bool:
-        """It says `"status": "success"`."""
         return answer.field("status") == "success"
 
 

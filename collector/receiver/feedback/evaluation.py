@@ -109,7 +109,6 @@ def in_session(attributes: Mapping[str, JSON], service: str) -> FeedbackSubject:
 
 
 def text(value: JSON) -> str | None:
-    """A text that is not empty, else None."""
     return value if isinstance(value, str) and value else None
 
 

@@ -174,7 +174,6 @@ class WriteBack(Generic[Settings]):
         return newest.values(), refused, unplaceable
 
     def _is_news(self, score: WrittenScore, newest: Collection[str]) -> bool:
-        """Whether the tool must hear of it."""
         if not self._shape.replaces:
             return not score.is_gone and score.key not in newest and score.key not in self._places
         return not score.is_gone or score.key in newest or self._may_stand(score)

@@ -74,7 +74,6 @@ class Ranker:
 
     @property
     def recent(self) -> tuple[str, ...]:
-        """Marks of the newest closed sessions; see `restore_recent`."""
         return tuple(self._recent)
 
     def take(self, record: WorkRecord | RunawayRecord) -> RankedSession:

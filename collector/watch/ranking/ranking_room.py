@@ -94,7 +94,6 @@ class RankingRoom(Consumer):
             await self._read_to_end()
 
     def join(self) -> None:
-        """Join the group without any history."""
         super().join()
         self._is_restored = False
 

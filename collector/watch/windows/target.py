@@ -188,7 +188,6 @@ class RecentIds:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids, in the order in which they would be forgotten."""
         return tuple(self._ids)
 
     def __len__(self) -> int:

@@ -48,5 +48,4 @@ def _is_untold(facts: Facts) -> bool:
 
 
 def _last_begun(tree: Tree) -> int:
-    """When the last piece of work began (unix nanoseconds)."""
     return max((f.span.start_time_unix_nano for f in tree.order if f.kind in WORK), default=0)

@@ -208,7 +208,6 @@ def _filled_in(template: str, text: str) -> str | None:
 
 
 def is_cut(text: str | None) -> bool:
-    """Whether `cap` keeps only a part of it."""
     return text is not None and len(text) > TEXT
 
 
