@@ -53,9 +53,8 @@ class Child:
     start_timeout: float
     turn: AbstractAsyncContextManager[object] = field(default_factory=contextlib.nullcontext)
     is_theirs: bool = False
-    start_error: OSError | None = field(
-        default=None, init=False
-    )  # why the system could not start it
+    start_error: OSError | None = field(default=None, init=False)
+    """Why the system could not start it."""
     _printed: int = field(default=-1, init=False)  # what it prints, where it is theirs
     _passing_on: asyncio.TimerHandle | None = field(default=None, init=False)
 

@@ -29,9 +29,7 @@ class IncompleteFrameError(EOFError):
 
 
 class ByteStream(Protocol):
-    def read(self, size: int, /) -> bytes:
-        """At most `size` bytes; none only at the end."""
-        ...
+    def read(self, size: int, /) -> bytes: ...
 
 
 def pack_frame(payload: bytes) -> bytes:
@@ -67,8 +65,8 @@ def killed_before_parent(score: int) -> None:
 def parent_socket(niceness: int) -> socket.socket:
     """In a child: the socket to its parent. The parent comes first on a busy machine and alone heeds Ctrl-C.
 
-    The child ends when its socket does, which no process that others' code forks in it holds open. What that code
-    prints goes to stderr: stdout is the command's own.
+    The child ends when its socket does, which no process that others' code forks in it holds open, and has no other
+    descriptor of its parent's. What that code prints goes to stderr: stdout is the command's own.
     """
     os.dup2(2, 1)
     killed_before_parent(CHILD)
@@ -76,5 +74,10 @@ def parent_socket(niceness: int) -> socket.socket:
     os.nice(niceness)
     log_to_stderr(logging.WARNING)
     number = int(sys.argv[1])
+    with contextlib.suppress(OSError):  # a system without /dev/fd
+        # uvloop closes none of the parent's descriptors here: with LMDB's, others' code could write into the log.
+        for each in (int(path.name) for path in Path("/dev/fd").iterdir()):
+            if each > 2 and each != number:
+                os.closerange(each, each + 1)
     os.register_at_fork(after_in_child=lambda: os.closerange(number, number + 1))
     return socket.socket(fileno=number)

@@ -97,7 +97,6 @@ class Health:
             await self.beat(stopping)
 
     async def beat(self, stopping: asyncio.Event, *, every: float = BEAT) -> None:
-        """Sleep once and note how late the loop woke up."""
         due = self._monotonic() + until_tick(every)
         await next_tick(every, stopping)
         self._lag.set(max(0.0, self._monotonic() - due))

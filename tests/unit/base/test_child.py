@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -180,3 +181,25 @@ def test_a_process_that_hangs_ends_with_a_service_that_is_killed() -> None:
         assert parent.stdout.readline() == "limited\n"
         os.kill(parent.pid, signal.SIGKILL)
         assert parent.stdout.read() == "", "the child held the pipe's other end until it ended"
+
+
+WRITER = """
+import os, sys
+from collector.base.frames import parent_socket
+parent_socket(0).send(b"on")
+os.write(int(sys.argv[2]), b"x")
+"""
+
+
+@pytest.mark.process
+def test_a_child_can_write_to_no_file_of_its_parent(tmp_path: Path) -> None:
+    """uvloop starts it with every descriptor that is not closed on exec, as that of LMDB's file is not."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, (tmp_path / "log").open("wb") as log:
+        has = (theirs.fileno(), log.fileno())
+        command = [sys.executable, "-c", WRITER, *map(str, has)]
+        ended = subprocess.run(command, pass_fds=has, stderr=subprocess.PIPE, check=False)
+        assert ours.recv(2) == b"on"
+
+    assert b"Bad file descriptor" in ended.stderr
+    assert (tmp_path / "log").read_bytes() == b""
