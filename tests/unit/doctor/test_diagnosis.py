@@ -76,14 +76,8 @@ def test_a_trace_that_says_everything_lacks_nothing() -> None:
         (chat(TEXT), {"no_session"}),
         (chat({**TEXT, "session_id": "[Scrubbed due to 'session']"}), {"scrubbed"}),
         (chat(WHOLE, dropped=4), {"dropped_attributes"}),
-        (
-            chat({**WHOLE, "gen_ai.input.messages": '[{"role":"user","parts":[{"ty'}),
-            {"truncated"},
-        ),
-        (
-            SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", **WHOLE}),
-            {"no_version"},
-        ),
+        (chat({**WHOLE, "gen_ai.input.messages": '[{"role":"user","parts":[{"ty'}), {"truncated"}),
+        (SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", **WHOLE}), {"no_version"}),
         (chat({**WHOLE, "gen_ai.input.messages": ""}), {"no_question"}),
         (chat({**WHOLE, "gen_ai.agent.version": ""}), {"no_version"}),
         (SpanSpec(id=1, parent=9, attributes={**CHAT, **WHOLE}), {"no_root"}),

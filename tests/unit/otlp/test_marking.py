@@ -108,10 +108,7 @@ def marked(text: str, *kinds: str) -> str:
     return marked_with(text, {kind: kind for kind in kinds or ALL})
 
 
-@pytest.mark.parametrize(
-    "address",
-    SAMPLES["emails"],
-)
+@pytest.mark.parametrize("address", SAMPLES["emails"])
 def test_an_email_address(address: str) -> None:
     assert marked(f"Write to {address}, please") == "Write to [email], please"
     assert marked(f"“{address}”, (<{address}>).") == "“[email]”, (<[email]>)."
@@ -148,19 +145,13 @@ def test_every_change_of_one_digit_is_noticed() -> None:
     assert not any(map(is_card, changed))
 
 
-@for_each(
-    "number",
-    SAMPLES["phones"],
-)
+@for_each("number", SAMPLES["phones"])
 def test_a_phone_number(number: str) -> None:
     assert marked(f"call {number}, now") == "call [phone], now"
     assert marked(f"tel:{number}") == "tel:[phone]"
 
 
-@for_each(
-    "token",
-    SAMPLES["tokens"],
-)
+@for_each("token", SAMPLES["tokens"])
 def test_a_token(token: str) -> None:
     assert marked(f'key="{token}"') == 'key="[token]"'
     assert marked(f"Authorization: {token}") == "Authorization: [token]"
@@ -174,19 +165,13 @@ def test_dates_times_ids_amounts_and_versions_stay(text: str) -> None:
 # --- names that are shown without content ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name",
-    SAMPLES["names"],
-)
+@pytest.mark.parametrize("name", SAMPLES["names"])
 def test_names_that_look_like_one_are_shown(name: str) -> None:
     assert name_shown(name) == name
     assert span_name_shown(f"chat {name}".strip()) == f"chat {name}".strip()
 
 
-@for_each(
-    "content",
-    SAMPLES["content"],
-)
+@for_each("content", SAMPLES["content"])
 def test_what_may_be_content_is_not(content: str) -> None:
     assert name_shown(content) == DROPPED
     assert content not in span_name_shown(f"chat {content}")

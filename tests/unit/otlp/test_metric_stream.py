@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-)
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from collector.base.telemetry import Telemetry

@@ -7,12 +7,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from collector.otlp.segment import Segment, segment_in, trace_state
 from collector.otlp.split_logs import carry_spans
-from collector.otlp.trace_state import (
-    marked,
-    stated_randomness,
-    threshold_of,
-    with_threshold,
-)
+from collector.otlp.trace_state import marked, stated_randomness, threshold_of, with_threshold
 from collector.reading.worker import sent_trace_id
 from tests.support.otlp import body, request, span, spans_of
 from tests.support.table import for_each

@@ -24,11 +24,7 @@ EVENTS: dict[str, Signal] = {
     "a score of a trace is parented to its span": signal(trace="t", at=BASE + 0.25),
     "a failure has an error and no score": failed(),
     "a session of a judge, with extras under spanwise": signal(
-        trace=None,
-        judge=JUDGE,
-        metadata={"k": [1]},
-        evidence=("a", "b"),
-        coverage=covered(4, 3),
+        trace=None, judge=JUDGE, metadata={"k": [1]}, evidence=("a", "b"), coverage=covered(4, 3)
     ),
     "a session of one trace is no conversation": signal(session_source="trace"),
 }

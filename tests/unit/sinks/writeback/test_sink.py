@@ -11,12 +11,7 @@ from collector.config.sinks import PhoenixSinkConfig
 from collector.records.signal import SessionTraces
 from collector.sinks.phoenix import PhoenixSink
 from collector.sinks.port import Refused, pieces
-from collector.sinks.writeback.batches import (
-    LARGEST,
-    MOST,
-    Missing,
-    size_of,
-)
+from collector.sinks.writeback.batches import LARGEST, MOST, Missing, size_of
 from collector.sinks.writeback.score import ScoreShape, WrittenScore, WrittenSubject, score_of
 from collector.sinks.writeback.sink import WriteBack
 from tests.support.clocks import SetClock
