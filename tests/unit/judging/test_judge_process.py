@@ -1,12 +1,14 @@
 """The keeper of a judge process, over children that a test decides: who dies, hangs, or holds up the others."""
 
 import asyncio
+import faulthandler
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -286,8 +288,10 @@ async def test_what_runs_is_in_the_file_only_while_it_runs(tmp_path: Path) -> No
 
 
 async def test_one_that_waits_for_something_else_than_the_judge_has_its_time(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # On a busy machine a step may take .2 s, and the timer would end the process of the tests.
+    monkeypatch.setattr(faulthandler, "dump_traceback_later", Mock())
     watch = Watchdog(tmp_path, {"mine/waits": 0.2})
 
     async def waits(_: object) -> float:
