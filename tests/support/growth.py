@@ -99,9 +99,11 @@ def steps(work: Callable[[], object]) -> int:
         return line
 
     before = sys.gettrace()
+    gc.disable()  # what other tests have left has finalizers in Python, whose lines would count
     sys.settrace(line)
     try:
         work()
     finally:
         sys.settrace(before)
+        gc.enable()
     return count
