@@ -37,6 +37,17 @@ def test_late_spans_reopen_a_trace_for_a_new_grace(
     assert (after.late, after.reason, after.root, after.spans) == (True, *closing)
 
 
+def test_a_trace_is_not_looked_at_while_an_earlier_part_of_it_is_not_written() -> None:
+    driver = OpenTracesDriver()
+    before = closed(driver)
+    driver.send(107, child(2))
+    (trace,) = driver.open_traces.open
+
+    assert not trace.is_open
+    driver.complete(before)
+    assert trace.is_open
+
+
 def test_at_or_below_the_last_offset_is_a_reread() -> None:
     driver = OpenTracesDriver()
     driver.complete(closed(driver))

@@ -47,12 +47,15 @@ def pieces(requests: Sequence[Sequence[Said]]) -> list[list[bytes]]:
 
 
 def take(received: Sequence[Sequence[bytes]]) -> None:
-    """As assembly takes them, until all has closed."""
+    """As assembly takes them, until all has closed and is written: nothing holds a record back then."""
     driver = OpenTracesDriver(WIDE)
     for number, values in enumerate(received):
         for value in values:
             driver.send(100 + number / 1000, value)
     driver.tick(1e6)
+    for closing in list(driver.open_traces.closings):
+        driver.complete(closing)
+    assert driver.open_traces.low_water == driver.next
 
 
 @pytest.mark.heavy
