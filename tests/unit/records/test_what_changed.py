@@ -29,13 +29,7 @@ def test_a_tool_that_fails_more_comes_first_with_its_numbers() -> None:
     changed = what_changed(GOOD, since)
 
     assert changed["tools"] == [
-        {
-            "tool": "find_order",
-            "uses": 10,
-            "failures": 9,
-            "uses_before": 60,
-            "failures_before": 0,
-        }
+        {"tool": "find_order", "uses": 10, "failures": 9, "uses_before": 60, "failures_before": 0}
     ]
     (moved,) = changed["evaluators"]
     assert (moved["evaluator"], moved["since"], moved["rank"]) == ("coherence", 0.2, 0.0)

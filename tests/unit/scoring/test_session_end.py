@@ -145,11 +145,7 @@ async def test_claims_of_spans_survive_restarts_and_leaving_the_window() -> None
 
 @pytest.mark.parametrize(
     ("task", "claimed", "is_judged", "found"),
-    [
-        (None, True, False, []),
-        ("a", None, False, [None]),
-        ("a", True, True, [True]),
-    ],
+    [(None, True, False, []), ("a", None, False, [None]), ("a", True, True, [True])],
     ids=["no task", "no claim", "a claim does not wait for the judge"],
 )
 async def test_a_session_that_closes_is_a_run_of_its_task(
@@ -193,11 +189,7 @@ async def test_a_judged_evaluator_decides_with_its_verdict(success: bool | None)
 
 def test_a_judge_that_is_gone_after_a_restart_leaves_an_unknown_run() -> None:
     awaited = SessionAwaited(
-        subject=CLOSED,
-        closed_at=2.0,
-        digest="d",
-        due=("agentic",),
-        task=TaskClaims(task_id="a"),
+        subject=CLOSED, closed_at=2.0, digest="d", due=("agentic",), task=TaskClaims(task_id="a")
     )
 
     run, tombstone = open_sessions(rules()).restore([awaited])
